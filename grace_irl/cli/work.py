@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from grace_irl.cli.console import print_json, say
-from grace_irl.errors import InputError
-from grace_irl.work.folder import free_jobs, jobs_of, work_on
+from grace_irl.errors import GraceError, InputError
+from grace_irl.work.folder import free_jobs, freed, jobs_of, work_on
 from grace_irl.work.stored import StoredJob
 
 
@@ -42,13 +42,12 @@ def work(
     there = jobs_of(folder)
     before = [job for job in there if job.done]
     if index is not None and index >= len(there):
-        raise InputError(
-            f"--index {index}: {folder} holds {len(there)} jobs; expected a number from 0 to {len(there) - 1}"
-        )
+        expected = f"a number from 0 to {len(there) - 1}" if there else "a folder with jobs"
+        raise InputError(f"--index {index}: {folder} holds {_jobs(len(there))}; expected {expected}")
     ended: list[str] = []
     refused: set[str] = set()
 
-    def tell(job: StoredJob) -> None:
+    def tell(job: StoredJob) -> str:
         said = work_on(job, stop)
         if said.startswith("refused") and said not in refused:
             refused.add(said)
@@ -56,13 +55,18 @@ def work(
         if said == "done" or said.startswith("failed"):
             ended.append(said)
             say(f"{job.folder}: {said}")
+        return said
 
     def work_through() -> None:
         for job in free_jobs(folder, wait, stop):
             tell(job)
 
     if index is not None:
-        tell(there[index])
+        free = freed(there[index], stop) and tell(there[index]) != "taken"
+        if not free and not stop.is_set():
+            raise GraceError(
+                f"{there[index].folder}: another worker works on it; expected a job without one: wait for it, or end it"
+            )
     else:
         with ThreadPoolExecutor(workers) as threads:
             for each in [threads.submit(work_through) for _ in range(workers)]:

@@ -190,6 +190,19 @@ def free_jobs(folder: Path, wait_s: float, stop: threading.Event) -> Iterator[St
         stop.wait(pause(time.monotonic() - last))
 
 
+def freed(job: StoredJob, stop: threading.Event) -> bool:
+    """Wait until a job is free or done, or until its worker shows that it lives. Return whether it is free or done.
+
+    A worker that was killed is missed after `stored.STALE_S` seconds.
+    """
+    holder, begun = Pulse(job.folder / CLAIM), time.monotonic()
+    while not (job.done or job.free(holder)):
+        if holder.seen or stop.is_set():
+            return False
+        stop.wait(pause(time.monotonic() - begun))
+    return True
+
+
 def work_on(job: StoredJob, stop: threading.Event) -> str:
     """Work on a job. Return its outcome: "done", "taken", "cancelled", "refused: …" or "failed: …".
 

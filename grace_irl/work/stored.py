@@ -133,10 +133,15 @@ class Beat:
 
 
 class Pulse:
-    """A watch on the heartbeat of another process, by the file of its `Beat`."""
+    """A watch on the heartbeat of another process, by the file of its `Beat`.
+
+    Attributes:
+        seen: whether this object has seen a change of the file, so that the process lived a moment ago.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.seen = False
         self._last: str | None = None
         self._since = time.monotonic()
 
@@ -149,6 +154,7 @@ class Pulse:
         except OSError:
             said = self._last or ""
         if said != self._last:
+            self.seen = self._last is not None
             self._last, self._since = said, time.monotonic()
         return time.monotonic() - self._since > STALE_S
 

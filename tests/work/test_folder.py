@@ -20,7 +20,7 @@ from grace_irl.errors import InputError
 from grace_irl.testing.executors import TASKS, ExecutorSuite, there, until
 from grace_irl.version import __version__
 from grace_irl.work import Executor, FolderExecutor, Job, JobError, stored
-from grace_irl.work.folder import free_jobs, jobs_of, work_on
+from grace_irl.work.folder import free_jobs, freed, jobs_of, work_on
 from grace_irl.work.stored import DONE, StoredJob
 
 ROOT = Path(__file__).parents[2]
@@ -105,6 +105,24 @@ def test_an_array_takes_a_job_by_its_number(tmp_path: Path) -> None:
     past = command(str(tmp_path), "--index", "3")
     assert past.returncode == 2
     assert past.stderr == f"grace-irl: --index 3: {tmp_path} holds 3 jobs; expected a number from 0 to 2\n"
+    (tmp_path / "none").mkdir()
+    none = command(str(tmp_path / "none"), "--index", "0")
+    assert none.stderr == f"grace-irl: --index 0: {tmp_path}/none holds 0 jobs; expected a folder with jobs\n"
+
+
+def test_an_array_waits_for_a_killed_worker_and_says_that_one_lives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "STALE_S", 3 * stored.BEAT_S)
+    job = stored_job(tmp_path / "job", "add", first=1, second=1)
+    (job.folder / "claim").write_text("killed 7\n")
+    assert freed(job, threading.Event())
+    with stored.Beat(job.folder / "claim"):
+        taken = command(str(tmp_path), "--index", "0")
+    assert taken.returncode == 1
+    assert taken.stderr.startswith(f"grace-irl: {job.folder}: another worker works on it; expected a job without one")
+    assert command(str(tmp_path), "--index", "0").stdout.splitlines()[-1] == "1 job done"
+    assert job.result() == 2
 
 
 def test_a_worker_that_is_told_to_end_frees_its_job(tmp_path: Path) -> None:
