@@ -13,7 +13,7 @@ import typer
 from grace_irl.cli.console import print_json, say
 from grace_irl.errors import GraceError, InputError
 from grace_irl.work.folder import free_jobs, freed, jobs_of, work_on
-from grace_irl.work.stored import StoredJob
+from grace_irl.work.stored import Pulses, StoredJob
 
 
 def work(
@@ -45,10 +45,11 @@ def work(
         expected = f"a number from 0 to {len(there) - 1}" if there else "a folder with jobs"
         raise InputError(f"--index {index}: {folder} holds {_jobs(len(there))}; expected {expected}")
     ended: list[str] = []
+    pulses = Pulses()
     refused: set[str] = set()
 
     def tell(job: StoredJob) -> str:
-        said = work_on(job, stop)
+        said = work_on(job, stop, pulses)
         if said.startswith("refused") and said not in refused:
             refused.add(said)
             say(f"grace-irl: {said.removeprefix('refused: ')}", err=True)
@@ -58,7 +59,7 @@ def work(
         return said
 
     def work_through() -> None:
-        for job in free_jobs(folder, wait, stop):
+        for job in free_jobs(folder, wait, stop, pulses):
             tell(job)
 
     if index is not None:

@@ -31,6 +31,7 @@ from grace_irl.work.stored import (
     Cancelled,
     OtherVersionError,
     Pulse,
+    Pulses,
     StoredJob,
     TakenError,
     pause,
@@ -149,7 +150,7 @@ def jobs_of(folder: Path) -> list[StoredJob]:
     return [StoredJob(each) for each in sorted(found)]
 
 
-def free_jobs(folder: Path, wait_s: float, stop: threading.Event) -> Iterator[StoredJob]:
+def free_jobs(folder: Path, wait_s: float, stop: threading.Event, pulses: Pulses | None = None) -> Iterator[StoredJob]:
     """Yield the free jobs of a folder, one after the other. A job is free if no worker works on it.
 
     The iteration waits for further jobs. It ends when no job is unfinished, no submitter has a heartbeat, and `wait_s`
@@ -160,21 +161,18 @@ def free_jobs(folder: Path, wait_s: float, stop: threading.Event) -> Iterator[St
         folder: folder of the jobs.
         wait_s: minimum number of seconds to wait for further jobs.
         stop: event that ends the iteration.
+        pulses: this process's watches on heartbeats; None for new ones.
 
     Raises:
         InputError: the folder does not exist.
     """
-    pulses: dict[Path, Pulse] = {}
-
-    def pulse(path: Path) -> Pulse:
-        return pulses.setdefault(path, Pulse(path))
-
+    pulses = Pulses() if pulses is None else pulses
     left: set[Path] = set()  # yielded jobs that are done or cannot be worked on
     others: set[Path] = set()  # folders of submitters of another version
     last = time.monotonic()
     while not stop.is_set():
         wanted = [job for job in jobs_of(folder) if not (job.done or job.cancelled or job.folder in left)]
-        free = next((job for job in wanted if job.free(pulse(job.folder / CLAIM))), None)
+        free = next((job for job in wanted if job.free(pulses[job.folder / CLAIM])), None)
         if free is not None:
             yield free
             if not free.same_version():
@@ -184,7 +182,7 @@ def free_jobs(folder: Path, wait_s: float, stop: threading.Event) -> Iterator[St
             last = time.monotonic()
             continue
         submitters = [path for path in folder.glob(f"*/{SUBMITTER}") if path.parent not in others]
-        waited_for = any(not pulse(path).stopped() for path in submitters)
+        waited_for = any(not pulses[path.absolute()].stopped() for path in submitters)
         if not wanted and not waited_for and time.monotonic() - last >= wait_s:
             return
         stop.wait(pause(time.monotonic() - last))
@@ -203,15 +201,17 @@ def freed(job: StoredJob, stop: threading.Event) -> bool:
     return True
 
 
-def work_on(job: StoredJob, stop: threading.Event) -> str:
+def work_on(job: StoredJob, stop: threading.Event, pulses: Pulses | None = None) -> str:
     """Work on a job. Return its outcome: "done", "taken", "cancelled", "refused: …" or "failed: …".
 
     Args:
         job: the job.
         stop: event that ends the work. The outcome is then "cancelled", and other workers can take the job.
+        pulses: this process's watches on heartbeats, so that it misses a dead submitter once for all its jobs; None for
+            new ones.
     """
     try:
-        job.work(stop)
+        job.work(stop, pulses)
         job.result()
     except TakenError:
         return "taken"

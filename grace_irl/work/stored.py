@@ -159,6 +159,13 @@ class Pulse:
         return time.monotonic() - self._since > STALE_S
 
 
+class Pulses(dict[Path, Pulse]):
+    """Watches on heartbeats by file, so that a process that watches a file again knows how long it has not changed."""
+
+    def __missing__(self, path: Path) -> Pulse:
+        return self.setdefault(path, Pulse(path))
+
+
 @dataclass(frozen=True)
 class StoredJob:
     """A job in a folder.
@@ -241,11 +248,12 @@ class StoredJob:
             raise ERRORS.get(found["error"], JobError)(str(found.get("text", "")))
         return found.get("result")
 
-    def work(self, stop: threading.Event | None = None) -> None:
+    def work(self, stop: threading.Event | None = None, pulses: Pulses | None = None) -> None:
         """Work on the job, and write its result. If the job ends early (`_EndedEarly`), no result is written.
 
         Args:
             stop: event that ends the work and frees the job for other workers; None for no such event.
+            pulses: this process's watches on heartbeats; None for new ones.
 
         Raises:
             TakenError: another worker works on the job.
@@ -257,10 +265,13 @@ class StoredJob:
             return
         self._require_own()
         try:
-            job, submitter = self._job()
+            job, waits = self._job()
         except InputError as error:
             self._write({"error": "defect", "text": str(error)})
             raise
+        submitter = None if waits is None else (Pulses() if pulses is None else pulses)[waits]
+        if submitter is not None and submitter.stopped():
+            raise Cancelled(f"{self.folder}: its submitter has ended")
         with self._claimed() as claim, (self.folder / TOLD).open("w", encoding="utf-8") as told:
             if self.done:  # another worker has just finished the job
                 return
@@ -299,7 +310,8 @@ class StoredJob:
                 f"{path}: belongs to another user; expected a job that you wrote: it names what this program calls"
             )
 
-    def _job(self) -> tuple[Job, Pulse | None]:
+    def _job(self) -> tuple[Job, Path | None]:
+        """The job, and the file with the heartbeat of its submitter."""
         path = self.folder / JOB
         found = _read(path)
         if (version := found.get("version", __version__)) != __version__:  # earlier versions wrote none
@@ -320,7 +332,7 @@ class StoredJob:
             raise InputError(f"{path}: damaged ({type(error).__name__}: {error}); expected a job as written") from None
         if not task.startswith(TASKS):
             raise InputError(f"{path}: task {task!r}; expected a task of this program, {TASKS}…")
-        return job, None if submitter is None else Pulse(Path(submitter))
+        return job, None if submitter is None else Path(submitter)
 
     @contextmanager
     def _claimed(self) -> Iterator[Beat]:

@@ -192,6 +192,23 @@ def test_jobs_end_with_the_process_that_waits_for_them(tmp_path: Path, monkeypat
     assert said == ["cancelled"]
 
 
+def test_jobs_of_a_dead_process_are_missed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "STALE_S", 2.0)
+    submitter = tmp_path / "fit" / "submitter"
+    jobs = []
+    for name, task in {"a": "begin_and_stay", "b": "add", "c": "add"}.items():
+        (tmp_path / "fit" / name).mkdir(parents=True)
+        arguments = {"out": str(tmp_path / "pids")} if name == "a" else {"first": 1, "second": 1}
+        jobs.append(StoredJob.write(tmp_path / "fit" / name, Job(f"{TASKS}:{task}", arguments), submitter))
+    submitter.write_text("killed 7\n")
+    stop, pulses = threading.Event(), stored.Pulses()
+    begun = time.monotonic()
+    said = [work_on(each, stop, pulses) for each in free_jobs(tmp_path, 0.0, stop, pulses)]
+    assert said == ["cancelled"] * 3
+    assert 2.0 < time.monotonic() - begun < 4.0 * 2.0
+    assert not any(job.claimed or (job.folder / "told.jsonl").exists() for job in jobs[1:])
+
+
 def test_an_executor_leaves_nothing_behind(tmp_path: Path) -> None:
     with worker(tmp_path, "--wait", "60"), FolderExecutor(tmp_path, 1) as executor:
         assert executor.submit(Job(f"{TASKS}:add", {"first": 1, "second": 1})).result(60) == 2
