@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated
@@ -13,14 +14,15 @@ import typer
 from grace_irl.cli.console import print_json, say
 from grace_irl.errors import GraceError, InputError
 from grace_irl.work.folder import free_jobs, freed, jobs_of, work_on
-from grace_irl.work.stored import Pulses, StoredJob
+from grace_irl.work.stored import LATEST_S, Pulses, StoredJob
 
 
 def work(
     folder: Annotated[Path, typer.Argument(help="Folder of a job, or one with such folders, shared by all machines.")],
     workers: Annotated[int, typer.Option(help="Number of jobs in parallel.", min=1)] = 1,
     wait: Annotated[
-        float, typer.Option(help="Seconds to wait for jobs before the first and after the last.", min=0)
+        float,
+        typer.Option(help="Seconds to wait for the folder and for jobs before the first and after the last.", min=0),
     ] = 0.0,
     index: Annotated[
         int | None,
@@ -39,9 +41,12 @@ def work(
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    there = jobs_of(folder)
+    until = time.monotonic() + wait
+    while not folder.is_dir() and time.monotonic() < until and not stop.wait(LATEST_S):
+        pass  # the fit or the comparison that makes the folder may begin later
+    there = [] if stop.is_set() else jobs_of(folder)
     before = [job for job in there if job.done]
-    if index is not None and index >= len(there):
+    if index is not None and index >= len(there) and not stop.is_set():
         expected = f"a number from 0 to {len(there) - 1}" if there else "a folder with jobs"
         raise InputError(f"--index {index}: {folder} holds {_jobs(len(there))}; expected {expected}")
     ended: list[str] = []
@@ -62,7 +67,7 @@ def work(
         for job in free_jobs(folder, wait, stop, pulses):
             tell(job)
 
-    if index is not None:
+    if index is not None and not stop.is_set():
         free = freed(there[index], stop) and tell(there[index]) != "taken"
         if not free and not stop.is_set():
             raise GraceError(

@@ -304,5 +304,20 @@ def test_no_folder_and_no_job(tmp_path: Path) -> None:
         2,
         f"grace-irl: {tmp_path / 'absent'}: no folder; expected the folder of a job, or one with such folders\n",
     )
+    short = command(str(tmp_path / "absent"), "--wait", "0.5")
+    assert (short.returncode, short.stderr) == (2, done.stderr)
     empty = command(str(tmp_path))
     assert (empty.returncode, empty.stdout) == (0, "nothing to do: no job has been written\n")
+
+
+def test_a_worker_waits_for_the_folder(tmp_path: Path) -> None:
+    arguments = [sys.executable, str(ROOT / "cli.py"), "work", str(tmp_path / "later"), "--wait", "6"]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        time.sleep(2.0)
+        assert process.poll() is None
+        (tmp_path / "part").mkdir()
+        job = stored_job(tmp_path / "part" / "job", "add", first=1, second=1)
+        (tmp_path / "part").rename(tmp_path / "later")
+        assert process.communicate()[0].splitlines()[-1] == "1 job done"
+    assert process.returncode == 0
+    assert not job.folder.exists()
