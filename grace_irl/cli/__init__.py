@@ -1,4 +1,4 @@
-"""The command line `grace-irl COMMAND …`. Exit codes: 0 success, 1 failure, 2 bad input, 130 interruption."""
+"""The command line `grace-irl COMMAND …`. Exit codes: 0 success, 1 failure, 2 bad input, 130 Ctrl-C, 143 SIGTERM."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from contextvars import copy_context
 
+from grace_irl.cli.ending import interrupted_code, terminable
 from grace_irl.errors import GraceError
 from grace_irl.text import harmless_stream, line
 
@@ -40,7 +41,8 @@ def _called(given: Sequence[str]) -> int:
         try:
             command = build((called,) if called else (), method_of(typed))
             # Options such as --max-memory set context variables. They change only this copy of the context.
-            code = copy_context().run(command, args=spread(given), prog_name="grace-irl", standalone_mode=False)
+            with terminable(called):
+                code = copy_context().run(command, args=spread(given), prog_name="grace-irl", standalone_mode=False)
         except Exception as error:
             said = misused(error, typed)
             if said is None:
@@ -50,9 +52,9 @@ def _called(given: Sequence[str]) -> int:
     except SystemExit as left:
         return left.code if isinstance(left.code, int) else int(left.code is not None)
     except GraceError as error:
-        return _say(str(error), error.exit_code)
+        return _say(str(error), interrupted_code() if error.exit_code == 130 else error.exit_code)
     except KeyboardInterrupt as error:
-        return _say(str(error) or "interrupted", 130)
+        return _say(str(error) or "interrupted", interrupted_code())
     except BrokenPipeError:
         # The reader of stdout has closed the pipe. Redirect stdout, so that Python can flush the rest at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

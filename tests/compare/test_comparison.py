@@ -237,7 +237,8 @@ def _killed(process: subprocess.Popen[bytes], when: Any) -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_says_how_to_go_on(cart_pole: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_say_how_to_go_on(cart_pole: Path, tmp_path: Path, number: int, code: int) -> None:
     asked = ["--demos", str(cart_pole), "--methods", "ppo-true", "--seeds", "1", "--steps", "1000000"]
     process = subprocess.Popen(
         [sys.executable, str(ROOT / "cli.py"), "compare", *asked, "--out", str(tmp_path / "out")],
@@ -250,9 +251,9 @@ def test_ctrl_c_says_how_to_go_on(cart_pole: Path, tmp_path: Path) -> None:
         assert time.monotonic() < limit
         time.sleep(0.05)
     worker = int((job.path / "lock").read_text() or 0)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, said = process.communicate(timeout=100)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert said.strip().splitlines()[-1] == (
         "grace-irl: interrupted; runs that had ended are saved. Go on with: grace-irl compare --resume "
         f"{tmp_path / 'out'}"
