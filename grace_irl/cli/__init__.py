@@ -23,11 +23,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     With `GRACE_IRL_DEBUG=1`, also print the traceback of an unexpected error.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    _open_missing()
     for stream in (sys.stdout, sys.stderr):  # replace characters that the terminal's encoding lacks
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace" if stream is sys.stdout else "backslashreplace")
     with redirect_stdout(harmless_stream(sys.stdout)), redirect_stderr(harmless_stream(sys.stderr)):
         return _called(given)
+
+
+def _open_missing() -> None:
+    """Open the null device in place of standard streams that the caller has closed, as in `grace-irl fit … >&-`.
+
+    Otherwise the next file or pipe would take the number of the stream, and what is printed would end up there.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is not None:
+            continue
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            os.set_inheritable(number, True)
+        setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115
 
 
 def _called(given: Sequence[str]) -> int:

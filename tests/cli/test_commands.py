@@ -6,6 +6,7 @@ import ast
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -389,3 +390,13 @@ def test_a_reason_that_is_cut_says_so() -> None:
     assert _short("a\n b") == "a b"
     assert _short("x" * 120) == "x" * 120
     assert _short("x" * 121) == "x" * 119 + "…"
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_the_null_device(closed: str, demos: Path, tmp_path: Path) -> None:
+    fit = ["fit", "--demos", str(demos), "--out", str(tmp_path / "run"), "--max-calls", "2"]
+    line = shlex.join([sys.executable, str(ROOT / "cli.py"), *fit])
+    done = subprocess.run(["sh", "-c", f"{line} {closed}"], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (done.stdout == "") is (closed != "2>&-")
+    assert RunPaths(tmp_path / "run").report.exists()
