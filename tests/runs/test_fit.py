@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import os
 import pickle
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +48,16 @@ def test_a_run_folder_holds_what_it_should(tmp_path: Path) -> None:
     with opened(run.folder) as (store, _):
         assert best_record(store, run.folder).program == run.best.program
         assert [kind for _, kind, _ in store.events()] == ["started", "note", "stopped"]
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o077, 0o700), (0o027, 0o750), (0o022, 0o755)])
+def test_a_run_folder_follows_the_umask(tmp_path: Path, mask: int, mode: int) -> None:
+    before = os.umask(mask)
+    try:
+        run_in(tmp_path / "run")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "run").stat().st_mode & 0o777 == mode
 
 
 def test_the_reward_file_stands_alone_and_tells_where_it_comes_from(tmp_path: Path) -> None:
