@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import errno
 import os
 import pickle
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +17,7 @@ import pytest
 import grace_irl
 from grace_irl.demos import save
 from grace_irl.errors import GraceError, InputError
-from grace_irl.propose.protocol import Proposal
+from grace_irl.propose.protocol import Parent, Proposal
 from grace_irl.runs.config import resolve
 from grace_irl.runs.fit import Parts, resume, start
 from grace_irl.runs.folder import RunLock, RunPaths
@@ -23,6 +25,7 @@ from grace_irl.runs.run import Interrupted, Run, best_record, opened
 from grace_irl.runs.schema import FORMAT
 from grace_irl.runs.score import score
 from grace_irl.runs.store import Store
+from grace_irl.search.protocol import Request
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.fakes.scripted_proposer import ScriptedProposer
@@ -236,6 +239,28 @@ def test_a_resume_needs_the_callers_own_proposer(tmp_path: Path) -> None:
     run_in(tmp_path / "run")
     with pytest.raises(InputError, match=r"a proposer of the caller's own, ScriptedProposer; expected it again: .*fit"):
         resumed(tmp_path / "run", proposer=None)
+
+
+class Full(ScriptedProposer):
+    """Its disk is full at the third request."""
+
+    async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
+        if request.index == 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return await super().propose(request, parents)
+
+
+def test_a_full_disk_says_how_to_go_on(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with pytest.raises(GraceError) as caught:
+        start(resolve(flags=SHORT), folder, Parts(vector_set(noise=0.05), Full(), InProcessSandbox()))
+    assert str(caught.value) == (
+        f"{folder}: No space left on device; expected a disk with room that this user may write to; "
+        f"what was done is saved: go on with --resume {folder}"
+    )
+    assert caught.value.exit_code == 1
+    with opened(folder) as (store, _):
+        assert next(store.proposals())[0] == 0
 
 
 def test_an_interruption_can_be_pickled(tmp_path: Path) -> None:
