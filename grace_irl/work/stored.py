@@ -288,7 +288,7 @@ class StoredJob:
             except (FileNotFoundError, NotADirectoryError):
                 if log.parent.is_dir() or not self.there:  # a submitter that closes removes its folder
                     raise
-                self._write({"error": "input", "text": _absent(log.parent)})
+                self._write({"error": "input", "text": absent(log.parent)})
                 return
             try:
                 with ended.watching(process.end):
@@ -407,7 +407,8 @@ class _EndedEarly:
             thread.join()
 
 
-def _absent(folder: Path) -> str:
+def absent(folder: Path) -> str:
+    """The message for a folder of a run that this machine lacks."""
     return (
         f"{folder}: no such folder on {socket.gethostname()}; expected the files of the run at the same paths on all "
         "machines: share the folder, or begin the run in a shared one"
