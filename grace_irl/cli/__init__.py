@@ -1,4 +1,4 @@
-"""The command line `grace-irl COMMAND …`. Exit codes: 0 success, 1 failure, 2 bad input, 130 interruption."""
+"""The command line `grace-irl COMMAND …`. Exit codes: 0 success, 1 failure, 2 bad input, 130 Ctrl-C, 143 SIGTERM."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from contextvars import copy_context
 
+from grace_irl.cli.ending import interrupted_code, terminable
 from grace_irl.errors import GraceError
 from grace_irl.text import harmless_stream, line
 
@@ -22,11 +23,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     With `GRACE_IRL_DEBUG=1`, also print the traceback of an unexpected error.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    _open_missing()
     for stream in (sys.stdout, sys.stderr):  # replace characters that the terminal's encoding lacks
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace" if stream is sys.stdout else "backslashreplace")
     with redirect_stdout(harmless_stream(sys.stdout)), redirect_stderr(harmless_stream(sys.stderr)):
         return _called(given)
+
+
+def _open_missing() -> None:
+    """Open the null device in place of standard streams that the caller has closed, as in `grace-irl fit … >&-`.
+
+    Otherwise the next file or pipe would take the number of the stream, and what is printed would end up there.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is not None:
+            continue
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            os.set_inheritable(number, True)
+        setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115
 
 
 def _called(given: Sequence[str]) -> int:
@@ -40,7 +61,8 @@ def _called(given: Sequence[str]) -> int:
         try:
             command = build((called,) if called else (), method_of(typed))
             # Options such as --max-memory set context variables. They change only this copy of the context.
-            code = copy_context().run(command, args=spread(given), prog_name="grace-irl", standalone_mode=False)
+            with terminable(called):
+                code = copy_context().run(command, args=spread(given), prog_name="grace-irl", standalone_mode=False)
         except Exception as error:
             said = misused(error, typed)
             if said is None:
@@ -50,9 +72,9 @@ def _called(given: Sequence[str]) -> int:
     except SystemExit as left:
         return left.code if isinstance(left.code, int) else int(left.code is not None)
     except GraceError as error:
-        return _say(str(error), error.exit_code)
+        return _say(str(error), interrupted_code() if error.exit_code == 130 else error.exit_code)
     except KeyboardInterrupt as error:
-        return _say(str(error) or "interrupted", 130)
+        return _say(str(error) or "interrupted", interrupted_code())
     except BrokenPipeError:
         # The reader of stdout has closed the pipe. Redirect stdout, so that Python can flush the rest at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -196,6 +196,7 @@ def _print(compared: Compared, *, as_json: bool) -> None:
 def _leave(folder: Path) -> NoReturn:
     """Print how to resume, then exit at once. A normal exit could wait forever for threads of stopped runs."""
     from grace_irl.cli.console import say
+    from grace_irl.cli.ending import interrupted_code
 
     if (folder / "compare.toml").exists():
         again = f"grace-irl compare --resume {shlex.quote(str(folder))}"
@@ -204,4 +205,4 @@ def _leave(folder: Path) -> NoReturn:
         say("grace-irl: interrupted; nothing was written", err=True)
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(130)
+    os._exit(interrupted_code())

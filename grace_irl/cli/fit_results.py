@@ -10,6 +10,7 @@ from typing import NoReturn
 from rich.table import Table
 
 from grace_irl.cli.console import console, plain_table, print_json, print_source, say, table_of
+from grace_irl.cli.ending import interrupted_code
 from grace_irl.cli.report import report_of_fit
 from grace_irl.cli.rounds import rounds_table
 from grace_irl.methods.registry import judged_by
@@ -143,4 +144,4 @@ def leave(interrupted: Interrupted) -> NoReturn:
         say("grace-irl: no report", err=True)
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(130)
+    os._exit(interrupted_code())

@@ -26,8 +26,10 @@ from grace_irl.compare.folder import (
 from grace_irl.compare.settings import ORACLE, digest_of, read_settings
 from grace_irl.errors import GraceError, InputError
 from grace_irl.rl.method import Kept, Policy, PolicyMethod, PolicyProblem, Trained, TransitionReward, Watch
-from grace_irl.runs.folder import RunLock
+from grace_irl.runs.folder import RunLock, worked_on
 from grace_irl.work import Tell
+from grace_irl.work.process import missing
+from grace_irl.work.stored import STALE_S
 
 if TYPE_CHECKING:
     from grace_irl.rl.curve import Point
@@ -72,7 +74,9 @@ CHOICE = 104_729
 """Offset from the job's seed to the seed of the episodes that choose the favourite (`grace_irl.rl.choice`). Evaluations
 use other episodes."""
 
-LOCK_TRIES, LOCK_WAIT_S = 20, 0.5
+LOCK_S = STALE_S + 15.0
+"""Seconds to wait for the lock of a job. The job of a dead comparison ends up to `STALE_S` seconds after it."""
+LOCK_LOOK_S = 0.5
 
 
 def run_job(folder: Path, method: str, seed: int, workers: int | None = None, digest: str = "") -> JobResult:
@@ -97,6 +101,9 @@ def run_job(folder: Path, method: str, seed: int, workers: int | None = None, di
             result = _Job(contest, place, method, seed).result()
         except GraceError as error:
             result = _failed(place, method, seed, str(error))
+        except ImportError as error:
+            traceback.print_exc()
+            result = _failed(place, method, seed, missing(error))
         except Exception as error:  # a defect of one job must not stop the others
             traceback.print_exc()
             result = _failed(place, method, seed, f"{type(error).__name__}: {error}")
@@ -116,17 +123,21 @@ def _failed(place: JobFolder, method: str, seed: int, why: str) -> JobResult:
 
 
 def _lock(path: Path) -> RunLock:
-    """Acquire a job's lock. After a killed comparison, the job's old process may hold the lock a moment longer.
+    """Acquire a job's lock. After a killed comparison, the job's old process may hold the lock up to `LOCK_S` seconds.
 
     Raises:
         InputError: another process still holds the lock.
     """
-    for _ in range(LOCK_TRIES):
+    until = time.monotonic() + LOCK_S
+    while True:
         try:
             return RunLock(path)
         except InputError:
-            time.sleep(LOCK_WAIT_S)
-    return RunLock(path)
+            if time.monotonic() > until:
+                raise
+            if not worked_on(path.parent):  # another reason, which a wait does not end
+                return RunLock(path)
+            time.sleep(LOCK_LOOK_S)
 
 
 @dataclass(frozen=True)

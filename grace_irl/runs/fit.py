@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -355,8 +355,17 @@ def _searched(
         store.add_event("interrupted", f"after {engine.progress.calls} proposals")
         raise Interrupted(folder, Best(found.program, found.evaluation) if found else None) from None
     except GraceError as error:
-        store.add_event("failed", str(error))
+        with suppress(GraceError):  # the disk may be full
+            store.add_event("failed", str(error))
         raise error.saved(again) from error
+    except BrokenPipeError:  # the reader of the command's output has ended
+        raise
+    except OSError as error:
+        where = error.filename or folder
+        failure = GraceError(
+            f"{where}: {error.strerror or error}; expected a disk with room that this user may write to"
+        )
+        raise failure.saved(again) from error
     finally:
         opened.close()
     for line in _unchosen(store, config, bench.problem):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import secrets
 import shlex
 import shutil
 import stat
-import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -104,11 +104,11 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+        temporary = folder.parent / f".{folder.name}.{secrets.token_hex(4)}"
+        temporary.mkdir()
     except OSError as error:
         raise _impossible(folder, error.strerror) from None
     try:
-        temporary.chmod(0o755)
         paths = RunPaths(temporary)
         write_atomically(paths.config, to_toml(config))
         with closing(Store(paths.database, create=True)) as store:

@@ -98,6 +98,7 @@ class Store:
 
         Raises:
             InputError: a file that is not the database of a run, a database of a newer version, or a link.
+            GraceError: the machine is at fault, such as a full disk.
         """
         require_plain_database(path)
         if not create and not path.is_file():
@@ -106,7 +107,10 @@ class Store:
         self._lock = threading.RLock()
         self._open = False  # while False, `__init__` handles database errors itself
         self._states: dict[str, int] | None = None  # number of states by trajectory digest, loaded at the first use
-        self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30.0)
+        try:
+            self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30.0)
+        except sqlite3.OperationalError as error:
+            raise self._trouble(error) from None
         self._columns = ColumnTypes(self._db, path)
         try:
             for pragma in PRAGMAS:
@@ -118,6 +122,8 @@ class Store:
             self._open = True
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             self._db.close()
+            if _machines_fault(error):
+                raise self._trouble(error) from None
             raise InputError(f"{path}: not the database of a run ({error}); expected one made by fit") from None
         except BaseException:
             self._db.close()
@@ -392,11 +398,18 @@ class Store:
         except sqlite3.DatabaseError as error:
             if not self._open or isinstance(error, sqlite3.ProgrammingError | sqlite3.IntegrityError):
                 raise
-            kind = GraceError if getattr(error, "sqlite_errorcode", 0) & 0xFF in _MACHINE else InputError
-            raise kind(
-                f"{self._path}: {error}; expected a whole database, on a disk with room: "
-                "free some space, or put a copy back"
-            ) from None
+            raise self._trouble(error) from None
+
+    def _trouble(self, error: Exception) -> GraceError:
+        kind = GraceError if _machines_fault(error) else InputError
+        return kind(
+            f"{self._path}: {error}; expected a whole database, on a disk with room: "
+            "free some space, or put a copy back"
+        )
+
+
+def _machines_fault(error: Exception) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _MACHINE
 
 
 _MACHINE = (

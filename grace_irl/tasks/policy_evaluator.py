@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from grace_irl.demos.trajectory import Trajectory
-from grace_irl.errors import GraceError, InputError
+from grace_irl.errors import GraceError, InputError, SandboxError
 from grace_irl.evaluate.evaluation import Bar, Evaluation
 from grace_irl.evaluate.rewards import RewardSource
 from grace_irl.programs.program import Program
@@ -122,8 +122,8 @@ class PolicyEvaluator:
             found = Evaluation("timeout", f"its training took more than {self._settings.limit:g} seconds")
         except JobError as error:
             found = Evaluation("killed", f"its training ended: {error}")
-        except InputError:
-            raise  # the task or the folder is at fault, not the program
+        except (InputError, SandboxError):
+            raise  # the task, the folder or a worker's installation is at fault, not the program
         except GraceError as error:
             found = Evaluation("runtime", f"it fails in training: {_without_path(error)}")
         return replace(found, seconds=time.monotonic() - started)

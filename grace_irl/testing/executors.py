@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from grace_irl.errors import GraceError, InputError
+from grace_irl.errors import GraceError, InputError, SandboxError
 from grace_irl.work.executor import Executor, Job, JobError, Tell
 
 TASKS = __name__
@@ -56,8 +56,14 @@ def count(tell: Tell, upto: int) -> int:
 
 
 def fail(tell: Tell, kind: str) -> None:  # noqa: ARG001
-    """Raise an error: `InputError` for "input", `GraceError` for "grace", `ValueError` for "other"."""
-    raise {"input": InputError, "grace": GraceError, "other": ValueError}[kind](f"a {kind} error")
+    """Raise an error of this kind, such as `InputError` for "input"."""
+    raise {
+        "input": InputError,
+        "grace": GraceError,
+        "sandbox": SandboxError,
+        "import": ModuleNotFoundError,
+        "other": ValueError,
+    }[kind](f"a {kind} error")
 
 
 def die(tell: Tell, how: str) -> None:  # noqa: ARG001
@@ -177,7 +183,8 @@ class ExecutorSuite(ABC):
 
     def test_what_a_task_raises_its_result_raises(self) -> None:
         with self.make(1, {}) as executor:
-            for kind, error in (("input", InputError), ("grace", GraceError), ("other", JobError)):
+            errors = {"input": InputError, "sandbox": SandboxError, "grace": GraceError, "other": JobError}
+            for kind, error in {**errors, "import": InputError}.items():
                 with raises(error, f"a {kind} error"):
                     executor.submit(Job(f"{TASKS}:fail", {"kind": kind})).result(WITHIN_S)
 
@@ -189,9 +196,12 @@ class ExecutorSuite(ABC):
 
     def test_a_task_that_cannot_be_done_is_an_error(self) -> None:
         with self.make(1, {}) as executor:
-            for task in (f"{TASKS}:unreadable", f"{TASKS}:absent", "grace_irl.absent:task", "no name"):
+            for task in (f"{TASKS}:unreadable", f"{TASKS}:absent"):
                 with raises(JobError):
                     executor.submit(Job(task)).result(WITHIN_S)
+            for module in ("grace_irl.absent", "no name"):
+                with raises(InputError, f"{module} cannot be imported on "):
+                    executor.submit(Job(f"{module}:task")).result(WITHIN_S)
 
     def test_jobs_run_side_by_side_and_no_more_than_there_are_workers(self, tmp_path: Path) -> None:
         begun: list[str] = []

@@ -20,6 +20,7 @@ from grace_irl.errors import GraceError, InputError
 from grace_irl.work.executor import Job, JobError, Tell
 from grace_irl.work.local import LocalExecutor
 from grace_irl.work.process import ERRORS, JobProcess, kind_of
+from grace_irl.work.stored import absent
 
 if TYPE_CHECKING:
     import ray
@@ -142,9 +143,13 @@ class _Sent:
                 for message in ray.get(self._mailbox.taken.remote(self._box)):
                     tell(json.loads(message))
             answer = json.loads(ray.get(self._answer))
+        except ray.exceptions.RayTaskError as error:  # of `_work` itself: the node is at fault, not the job
+            raise InputError(
+                f"a node of the cluster cannot begin jobs ({_line(error, -1)}); expected the same installation of "
+                "grace-irl, and the files of the run, on all nodes"
+            ) from None
         except ray.exceptions.RayError as error:
-            said = str(error).strip().splitlines()
-            raise JobError(f"its task on the cluster ended: {said[0] if said else type(error).__name__}") from None
+            raise JobError(f"its task on the cluster ended: {_line(error, 0)}") from None
         if "error" in answer:
             raise ERRORS.get(answer["error"], JobError)(answer["text"])
         return answer["result"]
@@ -168,7 +173,12 @@ def _work(order: str, mailbox: Any, box: str) -> str:
 
     log = None if found["log"] is None else Path(found["log"])
     job = Job(found["task"], found["arguments"], log, found["environment"], tuple(found["imports"]))
-    process = JobProcess(job)
+    try:
+        process = JobProcess(job)
+    except (FileNotFoundError, NotADirectoryError):
+        if log is None or log.parent.is_dir():
+            raise
+        return json.dumps({"error": "input", "text": absent(log.parent)})
     try:
         answer = {"result": process.result(tell)}
     except GraceError as error:
@@ -177,6 +187,12 @@ def _work(order: str, mailbox: Any, box: str) -> str:
         process.end()
     ray.get(sent)
     return json.dumps(answer)
+
+
+def _line(error: Exception, place: int) -> str:
+    """One line of an error of Ray. If the task raised it, the last line is the reason, after the traceback."""
+    said = str(error).strip().splitlines()
+    return said[place].strip() if said else type(error).__name__
 
 
 class Mailbox:

@@ -14,7 +14,8 @@ processes, such as the child processes of a sandbox or the server of a model.
 - Files named in arguments are accessible from every machine, in a shared folder.
 - The executor forwards all messages of `tell` in order, before the result.
 - The executor kills a cancelled job and all its child processes. A job also ends if its submitting process ends.
-- `JobFuture.result()` raises the same `InputError` or `GraceError` as the task, and a `JobError` for any other failure.
+- `JobFuture.result()` raises the same `InputError`, `SandboxError` or `GraceError` as the task, an `InputError` if the
+  task cannot import a module, and a `JobError` for any other failure.
 - The executor may replace a service by a task with the same effect.
 """
 

@@ -22,7 +22,20 @@ from typing import Any
 from grace_irl.errors import GraceError, InputError
 from grace_irl.work.executor import Job, Tell
 from grace_irl.work.local import LocalExecutor
-from grace_irl.work.stored import CLAIM, JOB, SOONEST_S, TOLD, Beat, Cancelled, Pulse, StoredJob, TakenError, pause
+from grace_irl.work.stored import (
+    CLAIM,
+    JOB,
+    SOONEST_S,
+    TOLD,
+    Beat,
+    Cancelled,
+    OtherVersionError,
+    Pulse,
+    Pulses,
+    StoredJob,
+    TakenError,
+    pause,
+)
 
 SUBMITTER = "submitter"
 """File with the heartbeat of the process that waits for the jobs of a folder."""
@@ -137,56 +150,78 @@ def jobs_of(folder: Path) -> list[StoredJob]:
     return [StoredJob(each) for each in sorted(found)]
 
 
-def free_jobs(folder: Path, wait_s: float, stop: threading.Event) -> Iterator[StoredJob]:
+def free_jobs(folder: Path, wait_s: float, stop: threading.Event, pulses: Pulses | None = None) -> Iterator[StoredJob]:
     """Yield the free jobs of a folder, one after the other. A job is free if no worker works on it.
 
     The iteration waits for further jobs. It ends when no job is unfinished, no submitter has a heartbeat, and `wait_s`
     seconds have passed since the caller finished the last yielded job. A submitter is a process that waits for jobs.
+    Submitters of another version do not count.
 
     Args:
         folder: folder of the jobs.
         wait_s: minimum number of seconds to wait for further jobs.
         stop: event that ends the iteration.
+        pulses: this process's watches on heartbeats; None for new ones.
 
     Raises:
         InputError: the folder does not exist.
     """
-    pulses: dict[Path, Pulse] = {}
-
-    def pulse(path: Path) -> Pulse:
-        return pulses.setdefault(path, Pulse(path))
-
+    pulses = Pulses() if pulses is None else pulses
     left: set[Path] = set()  # yielded jobs that are done or cannot be worked on
+    others: set[Path] = set()  # folders of submitters of another version
     last = time.monotonic()
     while not stop.is_set():
         wanted = [job for job in jobs_of(folder) if not (job.done or job.cancelled or job.folder in left)]
-        free = next((job for job in wanted if job.free(pulse(job.folder / CLAIM))), None)
+        free = next((job for job in wanted if job.free(pulses[job.folder / CLAIM])), None)
         if free is not None:
             yield free
+            if not free.same_version():
+                others.add(free.folder.parent)
             if not free.claimed:
                 left.add(free.folder)
             last = time.monotonic()
             continue
-        waited_for = any(not pulse(path).stopped() for path in folder.glob(f"*/{SUBMITTER}"))
+        submitters = [path for path in folder.glob(f"*/{SUBMITTER}") if path.parent not in others]
+        waited_for = any(not pulses[path.absolute()].stopped() for path in submitters)
         if not wanted and not waited_for and time.monotonic() - last >= wait_s:
             return
         stop.wait(pause(time.monotonic() - last))
 
 
-def work_on(job: StoredJob, stop: threading.Event) -> str:
-    """Work on a job. Return its outcome: "done", "taken", "cancelled" or "failed: …".
+def freed(job: StoredJob, stop: threading.Event) -> bool:
+    """Wait until a job is free or done, or until its worker shows that it lives. Return whether it is free or done.
+
+    A worker that was killed is missed after `stored.STALE_S` seconds.
+    """
+    holder, begun = Pulse(job.folder / CLAIM), time.monotonic()
+    while not (job.done or job.free(holder)):
+        if holder.seen or stop.is_set():
+            return False
+        stop.wait(pause(time.monotonic() - begun))
+    return True
+
+
+def work_on(job: StoredJob, stop: threading.Event, pulses: Pulses | None = None) -> str:
+    """Work on a job. Return its outcome: "done", "taken", "cancelled", "refused: …" or "failed: …".
 
     Args:
         job: the job.
         stop: event that ends the work. The outcome is then "cancelled", and other workers can take the job.
+        pulses: this process's watches on heartbeats, so that it misses a dead submitter once for all its jobs; None for
+            new ones.
     """
     try:
-        job.work(stop)
+        job.work(stop, pulses)
         job.result()
     except TakenError:
         return "taken"
     except (Cancelled, FileNotFoundError):  # a submitter that closes removes its folder
         return "cancelled"
+    except OtherVersionError as error:
+        return f"refused: {error}"
     except GraceError as error:
         return f"failed: {error}"
+    except OSError as error:
+        where = error.filename or job.folder
+        return f"failed: {where}: {error.strerror or error}; expected a disk with room that this user may write to"
     return "done"

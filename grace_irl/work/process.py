@@ -12,6 +12,7 @@ import json
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -21,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from grace_irl.errors import GraceError, InputError
+from grace_irl.errors import GraceError, InputError, SandboxError
 from grace_irl.work import fork_server
 from grace_irl.work.executor import Job, JobError, Tell
 
@@ -36,7 +37,12 @@ END_S = 5.0
 MOST_BYTES = 64 << 20
 """Maximum length of a message or a result of a job in bytes."""
 
-ERRORS: dict[str, type[GraceError]] = {"input": InputError, "grace": GraceError, "defect": JobError}
+ERRORS: dict[str, type[GraceError]] = {
+    "input": InputError,
+    "sandbox": SandboxError,
+    "defect": JobError,
+    "grace": GraceError,
+}
 """Types of errors that a task can end with, by the names that the process of the task sends."""
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -230,7 +236,16 @@ def descendants(pid: int) -> list[int]:
 
 def kind_of(error: GraceError) -> str:
     """The name of an error in `ERRORS`."""
-    return "input" if isinstance(error, InputError) else "defect" if isinstance(error, JobError) else "grace"
+    return next((name for name, kind in ERRORS.items() if isinstance(error, kind)), "grace")
+
+
+def missing(error: ImportError) -> str:
+    """The message for a module that cannot be imported on this machine, which no program of a run is to blame for."""
+    name = error.name or "a module"
+    return (
+        f"{name} cannot be imported on {socket.gethostname()} ({error}); expected the same installation of grace-irl "
+        "on every machine: install it there, for trainings with pip install 'grace-irl[rl]'"
+    )
 
 
 def _answer(line: bytes) -> dict[str, Any]:
@@ -273,6 +288,9 @@ def main() -> None:
         json.dumps(said)
     except GraceError as error:
         said = {"error": kind_of(error), "text": str(error)}
+    except ImportError as error:
+        traceback.print_exc()
+        said = {"error": "input", "text": missing(error)}
     except Exception as error:
         traceback.print_exc()
         said = {"error": "defect", "text": f"{type(error).__name__}: {error}"}

@@ -30,6 +30,7 @@ from typing import Any
 
 from grace_irl.atomic import part_of, write_atomically
 from grace_irl.errors import GraceError, InputError
+from grace_irl.version import __version__
 from grace_irl.work.executor import Job, JobError
 from grace_irl.work.process import ERRORS, JobProcess, kind_of
 
@@ -64,6 +65,12 @@ class TakenError(GraceError):
     """Another worker works on the job."""
 
 
+class OtherVersionError(GraceError):
+    """Another version of this program wrote the job, so this worker leaves it to others."""
+
+    exit_code = 2
+
+
 class Cancelled(JobError):  # noqa: N818 - the error of a job that ended as it should
     """The job was cancelled before it was done."""
 
@@ -91,8 +98,13 @@ class Beat:
         Raises:
             FileExistsError: the file exists.
         """
-        with self._path.open("x") as file:
-            file.write(f"{self._name} 0\n")
+        file = self._path.open("x")
+        try:
+            with file:
+                file.write(f"{self._name} 0\n")
+        except OSError:  # a full disk: others must not wait for a claim without an owner
+            self._path.unlink(missing_ok=True)
+            raise
         self._thread.start()
         return self
 
@@ -121,10 +133,15 @@ class Beat:
 
 
 class Pulse:
-    """A watch on the heartbeat of another process, by the file of its `Beat`."""
+    """A watch on the heartbeat of another process, by the file of its `Beat`.
+
+    Attributes:
+        seen: whether this object has seen a change of the file, so that the process lived a moment ago.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.seen = False
         self._last: str | None = None
         self._since = time.monotonic()
 
@@ -137,8 +154,16 @@ class Pulse:
         except OSError:
             said = self._last or ""
         if said != self._last:
+            self.seen = self._last is not None
             self._last, self._since = said, time.monotonic()
         return time.monotonic() - self._since > STALE_S
+
+
+class Pulses(dict[Path, Pulse]):
+    """Watches on heartbeats by file, so that a process that watches a file again knows how long it has not changed."""
+
+    def __missing__(self, path: Path) -> Pulse:
+        return self.setdefault(path, Pulse(path))
 
 
 @dataclass(frozen=True)
@@ -163,6 +188,7 @@ class StoredJob:
         """
         content = {
             "format": FORMAT,
+            "version": __version__,
             "task": job.task,
             "arguments": dict(job.arguments),
             "log": None if job.log is None else str(job.log.absolute()),
@@ -200,6 +226,12 @@ class StoredJob:
         """Whether a worker works on the job, or died while working on it."""
         return (self.folder / CLAIM).exists()
 
+    def same_version(self) -> bool:
+        """Whether this version of the program wrote the job, as far as its file says."""
+        with contextlib.suppress(InputError):
+            return bool(_read(self.folder / JOB).get("version", __version__) == __version__)
+        return True
+
     def cancel(self) -> None:
         """Cancel the job. A worker that works on the job ends it, and no other worker begins it."""
         (self.folder / CANCEL).touch()
@@ -216,14 +248,16 @@ class StoredJob:
             raise ERRORS.get(found["error"], JobError)(str(found.get("text", "")))
         return found.get("result")
 
-    def work(self, stop: threading.Event | None = None) -> None:
+    def work(self, stop: threading.Event | None = None, pulses: Pulses | None = None) -> None:
         """Work on the job, and write its result. If the job ends early (`_EndedEarly`), no result is written.
 
         Args:
             stop: event that ends the work and frees the job for other workers; None for no such event.
+            pulses: this process's watches on heartbeats; None for new ones.
 
         Raises:
             TakenError: another worker works on the job.
+            OtherVersionError: another version of this program wrote the job.
             InputError: the file of the job is damaged, or belongs to another user.
             Cancelled: the job ended early.
         """
@@ -231,10 +265,13 @@ class StoredJob:
             return
         self._require_own()
         try:
-            job, submitter = self._job()
+            job, waits = self._job()
         except InputError as error:
             self._write({"error": "defect", "text": str(error)})
             raise
+        submitter = None if waits is None else (Pulses() if pulses is None else pulses)[waits]
+        if submitter is not None and submitter.stopped():
+            raise Cancelled(f"{self.folder}: its submitter has ended")
         with self._claimed() as claim, (self.folder / TOLD).open("w", encoding="utf-8") as told:
             if self.done:  # another worker has just finished the job
                 return
@@ -245,7 +282,14 @@ class StoredJob:
 
             ended = _EndedEarly(self, claim, submitter, stop or threading.Event())
             ended.require_wanted()
-            process = JobProcess(replace(job, log=job.log or self.folder / LOG))
+            log = job.log or self.folder / LOG
+            try:
+                process = JobProcess(replace(job, log=log))
+            except (FileNotFoundError, NotADirectoryError):
+                if log.parent.is_dir() or not self.there:  # a submitter that closes removes its folder
+                    raise
+                self._write({"error": "input", "text": absent(log.parent)})
+                return
             try:
                 with ended.watching(process.end):
                     content = {"result": process.result(tell)}
@@ -266,11 +310,17 @@ class StoredJob:
                 f"{path}: belongs to another user; expected a job that you wrote: it names what this program calls"
             )
 
-    def _job(self) -> tuple[Job, Pulse | None]:
+    def _job(self) -> tuple[Job, Path | None]:
+        """The job, and the file with the heartbeat of its submitter."""
         path = self.folder / JOB
         found = _read(path)
-        if (version := found.get("format")) != FORMAT:
-            raise InputError(f"{path}: format {version!r}; expected {FORMAT}: use the version that wrote it")
+        if (version := found.get("version", __version__)) != __version__:  # earlier versions wrote none
+            raise OtherVersionError(
+                f"{path.parent.parent}: jobs of grace-irl {version}, and this worker is {__version__}; expected the "
+                "same version on all machines: install it here; they are left to others"
+            )
+        if (form := found.get("format")) != FORMAT:
+            raise InputError(f"{path}: format {form!r}; expected {FORMAT}: use the version that wrote it")
         try:
             task, submitter = str(found["task"]), found["submitter"]
             log = None if found["log"] is None else Path(found["log"])
@@ -282,7 +332,7 @@ class StoredJob:
             raise InputError(f"{path}: damaged ({type(error).__name__}: {error}); expected a job as written") from None
         if not task.startswith(TASKS):
             raise InputError(f"{path}: task {task!r}; expected a task of this program, {TASKS}…")
-        return job, None if submitter is None else Pulse(Path(submitter))
+        return job, None if submitter is None else Path(submitter)
 
     @contextmanager
     def _claimed(self) -> Iterator[Beat]:
@@ -355,6 +405,14 @@ class _EndedEarly:
         finally:
             over.set()
             thread.join()
+
+
+def absent(folder: Path) -> str:
+    """The message for a folder of a run that this machine lacks."""
+    return (
+        f"{folder}: no such folder on {socket.gethostname()}; expected the files of the run at the same paths on all "
+        "machines: share the folder, or begin the run in a shared one"
+    )
 
 
 def _read(path: Path) -> dict[str, Any]:

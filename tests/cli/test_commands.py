@@ -6,10 +6,12 @@ import ast
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -319,7 +321,12 @@ def test_environment_mirrors_a_flag(
     assert "'oracle' is unknown" in capsys.readouterr().err
 
 
-def test_ctrl_c_saves_and_exits_130(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "code", "ignored"),
+    [(signal.SIGINT, 130, False), (signal.SIGTERM, 143, False), (signal.SIGTERM, 143, True)],
+    ids=["ctrl-c", "sigterm", "sigterm in the background of a script"],
+)
+def test_signals_save_and_exit_with_their_code(tmp_path: Path, number: int, code: int, ignored: bool) -> None:
     folder = tmp_path / "run"
     hard = tmp_path / "hard.parquet"
     save(vector_set(10, 10, 20, noise=0.3), hard)
@@ -327,13 +334,14 @@ def test_ctrl_c_saves_and_exits_130(tmp_path: Path) -> None:
         [sys.executable, str(ROOT / "cli.py"), "fit", "--demos", str(hard), "--out", str(folder), "--plateau", "100"],
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_IGN) if ignored else None,
     )
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not RunPaths(folder).reward.exists():
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, said = process.communicate(timeout=60)
-    assert process.returncode == 130, said
+    assert process.returncode == code, said
     assert f"--resume {folder}" in said
     assert "Traceback" not in said
     assert "interrupted: after" in RunPaths(folder).report.read_text()
@@ -382,3 +390,13 @@ def test_a_reason_that_is_cut_says_so() -> None:
     assert _short("a\n b") == "a b"
     assert _short("x" * 120) == "x" * 120
     assert _short("x" * 121) == "x" * 119 + "…"
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_the_null_device(closed: str, demos: Path, tmp_path: Path) -> None:
+    fit = ["fit", "--demos", str(demos), "--out", str(tmp_path / "run"), "--max-calls", "2"]
+    line = shlex.join([sys.executable, str(ROOT / "cli.py"), *fit])
+    done = subprocess.run(["sh", "-c", f"{line} {closed}"], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (done.stdout == "") is (closed != "2>&-")
+    assert RunPaths(tmp_path / "run").report.exists()

@@ -10,6 +10,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ import pytest
 pytest.importorskip("imitation", reason="not installed: pip install --no-deps imitation==1.0.1")
 
 from grace_irl.cli import main
+from grace_irl.compare import job as jobs
 from grace_irl.compare.comparison import Compared, ComparisonState, resume, start
 from grace_irl.compare.contest import Contest
 from grace_irl.compare.fitted import Fitted
@@ -32,6 +34,8 @@ from grace_irl.methods.registry import METHODS
 from grace_irl.programs.export import export_source
 from grace_irl.rewards.file import load_reward
 from grace_irl.runs.config import resolve
+from grace_irl.runs.folder import RunLock
+from grace_irl.work.stored import STALE_S
 from tests.compare.rewards import ENDS, FAILS, UPRIGHT
 
 STEPS = 2048
@@ -233,7 +237,8 @@ def _killed(process: subprocess.Popen[bytes], when: Any) -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_says_how_to_go_on(cart_pole: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_say_how_to_go_on(cart_pole: Path, tmp_path: Path, number: int, code: int) -> None:
     asked = ["--demos", str(cart_pole), "--methods", "ppo-true", "--seeds", "1", "--steps", "1000000"]
     process = subprocess.Popen(
         [sys.executable, str(ROOT / "cli.py"), "compare", *asked, "--out", str(tmp_path / "out")],
@@ -246,9 +251,9 @@ def test_ctrl_c_says_how_to_go_on(cart_pole: Path, tmp_path: Path) -> None:
         assert time.monotonic() < limit
         time.sleep(0.05)
     worker = int((job.path / "lock").read_text() or 0)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, said = process.communicate(timeout=100)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert said.strip().splitlines()[-1] == (
         "grace-irl: interrupted; runs that had ended are saved. Go on with: grace-irl compare --resume "
         f"{tmp_path / 'out'}"
@@ -380,3 +385,19 @@ def test_a_reward_file_is_paid_as_it_is_if_nothing_says_its_scale(
     method = contest.method("grace", tmp_path / "fit")
     assert isinstance(method, Fitted)
     assert method._reward(method.config, None).form == form
+
+
+def test_a_job_waits_for_its_dead_predecessor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert jobs.LOCK_S > STALE_S
+    before = RunLock(tmp_path / "lock")
+    timer = threading.Timer(1.0, before.release)
+    timer.start()
+    jobs._lock(tmp_path / "lock").release()
+    timer.join()
+    monkeypatch.setattr(jobs, "LOCK_S", 0.0)
+    with RunLock(tmp_path / "lock"), pytest.raises(InputError, match="is being worked on"):
+        jobs._lock(tmp_path / "lock")
+    (tmp_path / "lock").unlink()
+    (tmp_path / "lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError):
+        jobs._lock(tmp_path / "lock")

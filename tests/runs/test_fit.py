@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import errno
+import os
 import pickle
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +17,7 @@ import pytest
 import grace_irl
 from grace_irl.demos import save
 from grace_irl.errors import GraceError, InputError
-from grace_irl.propose.protocol import Proposal
+from grace_irl.propose.protocol import Parent, Proposal
 from grace_irl.runs.config import resolve
 from grace_irl.runs.fit import Parts, resume, start
 from grace_irl.runs.folder import RunLock, RunPaths
@@ -22,6 +25,7 @@ from grace_irl.runs.run import Interrupted, Run, best_record, opened
 from grace_irl.runs.schema import FORMAT
 from grace_irl.runs.score import score
 from grace_irl.runs.store import Store
+from grace_irl.search.protocol import Request
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.fakes.scripted_proposer import ScriptedProposer
@@ -47,6 +51,16 @@ def test_a_run_folder_holds_what_it_should(tmp_path: Path) -> None:
     with opened(run.folder) as (store, _):
         assert best_record(store, run.folder).program == run.best.program
         assert [kind for _, kind, _ in store.events()] == ["started", "note", "stopped"]
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o077, 0o700), (0o027, 0o750), (0o022, 0o755)])
+def test_a_run_folder_follows_the_umask(tmp_path: Path, mask: int, mode: int) -> None:
+    before = os.umask(mask)
+    try:
+        run_in(tmp_path / "run")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "run").stat().st_mode & 0o777 == mode
 
 
 def test_the_reward_file_stands_alone_and_tells_where_it_comes_from(tmp_path: Path) -> None:
@@ -225,6 +239,28 @@ def test_a_resume_needs_the_callers_own_proposer(tmp_path: Path) -> None:
     run_in(tmp_path / "run")
     with pytest.raises(InputError, match=r"a proposer of the caller's own, ScriptedProposer; expected it again: .*fit"):
         resumed(tmp_path / "run", proposer=None)
+
+
+class Full(ScriptedProposer):
+    """Its disk is full at the third request."""
+
+    async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
+        if request.index == 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return await super().propose(request, parents)
+
+
+def test_a_full_disk_says_how_to_go_on(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with pytest.raises(GraceError) as caught:
+        start(resolve(flags=SHORT), folder, Parts(vector_set(noise=0.05), Full(), InProcessSandbox()))
+    assert str(caught.value) == (
+        f"{folder}: No space left on device; expected a disk with room that this user may write to; "
+        f"what was done is saved: go on with --resume {folder}"
+    )
+    assert caught.value.exit_code == 1
+    with opened(folder) as (store, _):
+        assert next(store.proposals())[0] == 0
 
 
 def test_an_interruption_can_be_pickled(tmp_path: Path) -> None:

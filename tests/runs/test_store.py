@@ -132,6 +132,22 @@ def test_threads_may_write_at_once(store: Store) -> None:
     assert all(len(store.get(f"p{i}", map(str, range(20)))) == 20 for i in range(4))
 
 
+def test_a_full_disk_is_no_damage_when_a_run_is_opened(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(code: int) -> None:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = code
+        raise error
+
+    path = store.folder / "run.db"
+    monkeypatch.setattr(Store, "_check", lambda _: fails(sqlite3.SQLITE_IOERR))
+    with pytest.raises(GraceError, match=r"run\.db: disk I/O error; expected .*free some space") as caught:
+        Store(path)
+    assert caught.value.exit_code == 1
+    monkeypatch.setattr(Store, "_check", lambda _: fails(sqlite3.SQLITE_CORRUPT))
+    with pytest.raises(InputError, match="not the database of a run"):
+        Store(path)
+
+
 def test_a_full_disk_is_said_in_one_line_and_what_is_there_stays(store: Store) -> None:
     pages = store._db.execute("PRAGMA page_count").fetchone()[0]
     store._db.execute(f"PRAGMA max_page_count = {pages}")

@@ -142,6 +142,20 @@ def test_what_fails_in_training_is_that_programs_failure(tmp_path: Path) -> None
     assert "\n" not in found.message
 
 
+def test_a_module_that_a_worker_lacks_is_not_the_programs_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lacks = "raise ModuleNotFoundError(\"No module named 'stable_baselines3'\", name='stable_baselines3')"
+    (tmp_path / "lacks").mkdir()
+    (tmp_path / "lacks" / "stable_baselines3.py").write_text(lacks)
+    with opened(tmp_path / "run") as evaluator:
+        with monkeypatch.context() as patch:
+            patch.setenv("PYTHONPATH", str(tmp_path / "lacks"))
+            with pytest.raises(InputError, match=r"stable_baselines3 cannot be imported on .*; expected the same inst"):
+                evaluator.evaluate([program(UP)])
+        assert evaluator.evaluate([program(UP)])[0].valid
+
+
 def test_a_training_ends_at_its_limit(tmp_path: Path) -> None:
     found = judged(tmp_path, SLOW, replace(TASK, steps=10**7), limit=4.0)
     assert found.status == "timeout"

@@ -111,6 +111,16 @@ def test_workers_are_the_cores_of_the_nodes(cluster: Any) -> None:
     assert cores_of(connected(cluster.address)) == 2
 
 
+def test_what_a_node_lacks_is_told(cluster: Any, tmp_path: Path) -> None:
+    with RayExecutor(1, address=cluster.address) as executor:
+        job = Job(f"{TASKS}:add", {"first": 1, "second": 1}, tmp_path / "absent" / "log.txt")
+        with pytest.raises(InputError, match=r"absent: no such folder on .*; expected the files of the run"):
+            executor.submit(job).result(60)
+        (tmp_path / "folder").mkdir()
+        with pytest.raises(InputError, match=r"cannot begin jobs \(IsADirectoryError: .*/folder'\)"):
+            executor.submit(replace(job, log=tmp_path / "folder")).result(60)
+
+
 def test_jobs_of_a_node_that_dies_are_done_by_another(cluster: Any, tmp_path: Path) -> None:
     """Each task writes its process id; the one that waits is killed with its node, and runs again elsewhere."""
     lost = cluster.add_node(num_cpus=1, object_store_memory=80_000_000, resources={"third": 1})

@@ -18,8 +18,9 @@ import pytest
 
 from grace_irl.errors import InputError
 from grace_irl.testing.executors import TASKS, ExecutorSuite, there, until
+from grace_irl.version import __version__
 from grace_irl.work import Executor, FolderExecutor, Job, JobError, stored
-from grace_irl.work.folder import free_jobs, jobs_of, work_on
+from grace_irl.work.folder import free_jobs, freed, jobs_of, work_on
 from grace_irl.work.stored import DONE, StoredJob
 
 ROOT = Path(__file__).parents[2]
@@ -104,6 +105,24 @@ def test_an_array_takes_a_job_by_its_number(tmp_path: Path) -> None:
     past = command(str(tmp_path), "--index", "3")
     assert past.returncode == 2
     assert past.stderr == f"grace-irl: --index 3: {tmp_path} holds 3 jobs; expected a number from 0 to 2\n"
+    (tmp_path / "none").mkdir()
+    none = command(str(tmp_path / "none"), "--index", "0")
+    assert none.stderr == f"grace-irl: --index 0: {tmp_path}/none holds 0 jobs; expected a folder with jobs\n"
+
+
+def test_an_array_waits_for_a_killed_worker_and_says_that_one_lives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "STALE_S", 3 * stored.BEAT_S)
+    job = stored_job(tmp_path / "job", "add", first=1, second=1)
+    (job.folder / "claim").write_text("killed 7\n")
+    assert freed(job, threading.Event())
+    with stored.Beat(job.folder / "claim"):
+        taken = command(str(tmp_path), "--index", "0")
+    assert taken.returncode == 1
+    assert taken.stderr.startswith(f"grace-irl: {job.folder}: another worker works on it; expected a job without one")
+    assert command(str(tmp_path), "--index", "0").stdout.splitlines()[-1] == "1 job done"
+    assert job.result() == 2
 
 
 def test_a_worker_that_is_told_to_end_frees_its_job(tmp_path: Path) -> None:
@@ -173,6 +192,23 @@ def test_jobs_end_with_the_process_that_waits_for_them(tmp_path: Path, monkeypat
     assert said == ["cancelled"]
 
 
+def test_jobs_of_a_dead_process_are_missed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "STALE_S", 2.0)
+    submitter = tmp_path / "fit" / "submitter"
+    jobs = []
+    for name, task in {"a": "begin_and_stay", "b": "add", "c": "add"}.items():
+        (tmp_path / "fit" / name).mkdir(parents=True)
+        arguments = {"out": str(tmp_path / "pids")} if name == "a" else {"first": 1, "second": 1}
+        jobs.append(StoredJob.write(tmp_path / "fit" / name, Job(f"{TASKS}:{task}", arguments), submitter))
+    submitter.write_text("killed 7\n")
+    stop, pulses = threading.Event(), stored.Pulses()
+    begun = time.monotonic()
+    said = [work_on(each, stop, pulses) for each in free_jobs(tmp_path, 0.0, stop, pulses)]
+    assert said == ["cancelled"] * 3
+    assert 2.0 < time.monotonic() - begun < 4.0 * 2.0
+    assert not any(job.claimed or (job.folder / "told.jsonl").exists() for job in jobs[1:])
+
+
 def test_an_executor_leaves_nothing_behind(tmp_path: Path) -> None:
     with worker(tmp_path, "--wait", "60"), FolderExecutor(tmp_path, 1) as executor:
         assert executor.submit(Job(f"{TASKS}:add", {"first": 1, "second": 1})).result(60) == 2
@@ -200,6 +236,49 @@ def test_files_that_are_no_jobs(tmp_path: Path, change: dict[str, Any] | None, s
     assert said in str(caught.value)
 
 
+def test_jobs_of_another_version_are_left_to_others(tmp_path: Path) -> None:
+    jobs = [stored_job(tmp_path / "fit" / name, "add", first=1, second=1) for name in "ab"]
+    older = [stored_job(tmp_path / "older", "add", first=1, second=1)]
+    for job, version in ((jobs[0], "9.9"), (jobs[1], "9.9"), (older[0], None)):
+        found = json.loads((job.folder / "job.json").read_text())
+        assert found.pop("version") == __version__
+        (job.folder / "job.json").write_text(json.dumps(found | ({"version": version} if version else {})))
+    (tmp_path / "fit" / "submitter").write_text("alive 0")
+    said = f"grace-irl: {tmp_path}/fit: jobs of grace-irl 9.9, and this worker is {__version__}; expected the same "
+    said += "version on all machines: install it here; they are left to others\n"
+    done = command(str(tmp_path))
+    assert (done.returncode, done.stderr, done.stdout.splitlines()[-1]) == (0, said, "1 job done")
+    again = command(str(tmp_path))
+    assert (again.returncode, again.stderr, again.stdout) == (2, said, "")
+    assert not any(job.done or job.claimed for job in jobs)
+    assert older[0].result() == 2
+
+
+def test_a_worker_without_the_files_of_the_run_says_so(tmp_path: Path) -> None:
+    (tmp_path / "job").mkdir()
+    absent = tmp_path / "run" / "log.txt"
+    job = StoredJob.write(tmp_path / "job", Job(f"{TASKS}:add", {"first": 1, "second": 1}, absent))
+    done = command(str(tmp_path))
+    assert done.returncode == 1
+    assert f"{tmp_path}/job: failed: {absent.parent}: no such folder on " in done.stdout
+    with pytest.raises(InputError, match="expected the files of the run at the same paths on all machines"):
+        job.result()  # who waits for it is told
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_is_told_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = stored_job(tmp_path / "job", "count", upto=3)
+    (job.folder / "told.jsonl").symlink_to("/dev/full")
+    said = f"failed: {job.folder}: No space left on device; expected a disk with room"
+    assert work_on(job, threading.Event()).startswith(said)
+    assert not job.claimed
+    (tmp_path / "claims").mkdir()
+    monkeypatch.setattr(Path, "open", lambda self, mode: (self.touch(), open("/dev/full", "w"))[1])  # noqa: SIM115
+    with pytest.raises(OSError, match="No space left"):
+        stored.Beat(tmp_path / "claims" / "claim").__enter__()
+    assert list((tmp_path / "claims").iterdir()) == []
+
+
 def test_a_file_names_slow_modules_of_this_program_only(tmp_path: Path) -> None:
     job = Job(f"{TASKS}:add", {"first": 2, "second": 3}, imports=("grace_irl.atomic", "antigravity"))
     found = StoredJob.write(tmp_path, job)
@@ -225,5 +304,20 @@ def test_no_folder_and_no_job(tmp_path: Path) -> None:
         2,
         f"grace-irl: {tmp_path / 'absent'}: no folder; expected the folder of a job, or one with such folders\n",
     )
+    short = command(str(tmp_path / "absent"), "--wait", "0.5")
+    assert (short.returncode, short.stderr) == (2, done.stderr)
     empty = command(str(tmp_path))
     assert (empty.returncode, empty.stdout) == (0, "nothing to do: no job has been written\n")
+
+
+def test_a_worker_waits_for_the_folder(tmp_path: Path) -> None:
+    arguments = [sys.executable, str(ROOT / "cli.py"), "work", str(tmp_path / "later"), "--wait", "6"]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        time.sleep(2.0)
+        assert process.poll() is None
+        (tmp_path / "part").mkdir()
+        job = stored_job(tmp_path / "part" / "job", "add", first=1, second=1)
+        (tmp_path / "part").rename(tmp_path / "later")
+        assert process.communicate()[0].splitlines()[-1] == "1 job done"
+    assert process.returncode == 0
+    assert not job.folder.exists()
