@@ -85,7 +85,12 @@ def kind_of_state(state: Any, where: str) -> StateKind:
     """
     found = _kinds_of_state(state)
     if not found:
-        raise InputError(f"{where}: a state that is {type(state).__name__}; expected one of {', '.join(KINDS)}")
+        shape = getattr(state, "shape", ())
+        about = f"{state.dtype} of shape {shape}" if shape else type(state).__name__
+        raise InputError(
+            f"{where}: a state that is {about}; expected numbers (n,), integers (h, w, 3), bytes (h, w, 1, 3 or 4), a "
+            "text or a dict, as in the demonstrations: give the environment a wrapper that shows them so"
+        )
     return likeliest(found, state)
 
 
