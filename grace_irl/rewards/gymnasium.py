@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
-from gymnasium.wrappers.vector import NormalizeObservation
+from gymnasium.wrappers import vector
 from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
@@ -25,17 +25,24 @@ MASK, FINAL = "reset_mask", "final_obs"
 `step`, holds the last observations of ended episodes."""
 
 
+_CHANGES = (
+    *(gymnasium.wrappers.NormalizeObservation, vector.NormalizeObservation),
+    *(gymnasium.wrappers.RescaleObservation, vector.RescaleObservation),
+)
+"""Wrappers that change the numbers of observations, but not their form."""
+
+
 def require_plain(environment: Any) -> None:
-    """Check that no wrapper normalises observations.
+    """Check that no wrapper normalises or rescales observations.
 
     Raises:
-        InputError: `NormalizeObservation` is among the wrappers.
+        InputError: `NormalizeObservation` or `RescaleObservation` is among the wrappers.
     """
     while isinstance(environment, gymnasium.Wrapper | VectorWrapper):
-        if isinstance(environment, gymnasium.wrappers.NormalizeObservation | NormalizeObservation):
+        if isinstance(environment, _CHANGES):
             raise InputError(
-                "NormalizeObservation under the recovered reward; expected observations as the environment gives "
-                "them: wrap with the reward first, then normalise"
+                f"{type(environment).__name__} under the recovered reward; expected observations as the environment "
+                "gives them: wrap with the reward first, then change them"
             )
         environment = environment.env
 
@@ -58,8 +65,8 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         tops: names of parts in which a dict is a state, even with an entry "state" (`grace_irl.rewards.view`).
 
     Raises:
-        InputError: `environment` is not a Gymnasium environment, or an inner wrapper normalises observations, or `view`
-            is no `StateView`.
+        InputError: `environment` is not a Gymnasium environment, or an inner wrapper normalises or rescales
+            observations, or `view` is no `StateView`.
     """
 
     def __init__(
@@ -136,7 +143,7 @@ class RewardVectorEnv(VectorWrapper):
         tops: names of parts in which a dict is a state, even with an entry "state" (`grace_irl.rewards.view`).
 
     Raises:
-        InputError: an inner wrapper normalises observations. Programs expect unnormalised observations.
+        InputError: an inner wrapper normalises or rescales observations. Programs expect them unchanged.
     """
 
     def __init__(
