@@ -174,8 +174,8 @@ def _view(name: str, environment: Any, asked: str) -> StateView:
         return FunctionView(Metadata(kind.name, (), name, kind.name), kinds=kinds)
     raise InputError(
         f"{name or 'the environment'}: observations of {environment.observation_space}; expected vectors (n,), grids "
-        "(w, h, 3) of integers, images (h, w, 1, 3 or 4) of bytes or a Dict of such parts, or that the function returns a "
-        "view, too: grace_irl.rl.environments.FunctionView makes one of a function"
+        "(w, h, 3) of integers, images (h, w, 1, 3 or 4) of bytes or a Dict of such parts, or that the function "
+        "returns a view, too: grace_irl.rl.environments.FunctionView makes one of a function"
     )
 
 
