@@ -132,3 +132,19 @@ def test_other_shapes_and_missing_parts_are_refused(tmp_path: Path) -> None:
         reward.rewards([Trajectory(RecordStates(arrays))])
     with pytest.raises(InputError, match="trajectories: no part"):
         reward.rewards([Trajectory(np.ones((3, 2)))])
+
+
+@pytest.mark.parametrize("trust", [True, False])
+def test_observations_with_nan_are_refused(tmp_path: Path, trust: bool) -> None:
+    def spoilt(seen: dict[str, Any]) -> dict[str, Any]:
+        return seen if seen["inner"]["phase"] < 2 else seen | {"goal": np.array([0, np.nan, 0])}
+
+    broken = gymnasium.wrappers.TransformObservation(Arm(), spoilt, Arm().observation_space)
+    reward = loaded(tmp_path / "reward.py", trust)
+    for env in (reward.wrap(broken), reward.wrap_vec(gymnasium.vector.SyncVectorEnv([lambda: broken]))):
+        env.reset()
+        action = 0 if env.action_space.shape == () else np.zeros(1, int)
+        env.step(action)
+        with pytest.raises(InputError, match="part 'goal' of an observation: NaN or infinity; expected finite numbers"):
+            env.step(action)
+        env.close()
