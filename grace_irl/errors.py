@@ -41,6 +41,10 @@ class InputError(GraceError):
     exit_code = 2
 
 
+class NoSuchFileError(InputError):
+    """Demonstrations that do not exist under the given name."""
+
+
 def require_one_of(option: str, value: str | None, allowed: Collection[str]) -> None:
     """Require an allowed value, or None.
 

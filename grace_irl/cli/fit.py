@@ -104,7 +104,8 @@ def fit(
     try:
         if resume is not None:
             own = None if mirrored("config", config) else config
-            require_alone(out=out, config=own, replay=replay, estimate=estimate)
+            place = None if mirrored("out", out) else out
+            require_alone(out=place, config=own, replay=replay, estimate=estimate)
             with FitProgress(workplace.at_work) as progress:
                 parts = fits.Parts(listener=progress, note=progress.note, workplace=workplace)
                 if where := workplace.said():

@@ -20,7 +20,7 @@ from grace_irl.demos.memory import Memory, enough_memory
 from grace_irl.demos.minari.source import MinariSource, dataset_folder, datasets_root
 from grace_irl.demos.source import Source
 from grace_irl.demos.ui.episode import is_episode, open_folder
-from grace_irl.errors import InputError
+from grace_irl.errors import InputError, NoSuchFileError
 from grace_irl.pages import page
 
 GROUP = "grace_irl.formats"
@@ -104,7 +104,7 @@ def _open(path: str | Path, memory: Memory, kind: str, columns: Columns) -> Sour
         return MinariSource(Path(path), folder, memory, kind)
     file = Path(path)
     if not file.exists():
-        raise InputError(
+        raise NoSuchFileError(
             f"{path}: no such file or folder, and no Minari dataset under {datasets_root()}; check the path"
         )
     if file.suffix in PICKLES:

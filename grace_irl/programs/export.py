@@ -28,6 +28,7 @@ from grace_irl.programs.parsing import (
     unseen,
     why_not_compiled,
 )
+from grace_irl.programs.parts import Shape, parts_in
 
 NAMES = ("SCALE", "OFFSET", "THRESHOLD", "discriminator_logit")
 """Names that an export defines below a program."""
@@ -93,7 +94,8 @@ def export_source(
     used = _names(text)
     scale_name, offset_name, level_name, logit_name = next(names for names in _names_to_use() if not used & set(names))
     width = max((len(name) for name, _ in facts), default=0) + 1
-    clean = {name: _escaped if name == "fields" else plain for name, _ in facts}  # `fields_of` needs the very names
+    # readers of these facts need the very names
+    clean = {name: _escaped if name in ("fields", "parts") else plain for name, _ in facts}
     lines = [plain(title), "", *(f"{name + ':':<{width}} {clean[name](value)}" for name, value in facts)]
     if own and not own.startswith(title):
         lines += ["", *map(plain, own.splitlines())]
@@ -137,6 +139,17 @@ def fields_of(source: str) -> tuple[str, ...]:
         InputError: the line cannot be read.
     """
     return names_of(_fact(source, "fields"))
+
+
+def parts_of(source: str) -> dict[str, Shape]:
+    """Names and shapes of the parts of a state, from an exported file; {} if the file does not name them.
+
+    The docstring of the file has a line such as `parts: {'goal': (3,), 'said': 'text'}`. The file is not run.
+
+    Raises:
+        InputError: the line cannot be read.
+    """
+    return parts_in(_fact(source, "parts"))
 
 
 def label_of(source: str) -> str:

@@ -14,11 +14,12 @@ from grace_irl.demos.given import Given, trajectories_of
 from grace_irl.errors import GraceError, InputError
 from grace_irl.keyworded import in_keywords
 from grace_irl.notebook import near, shown
-from grace_irl.programs.export import calibration_of, fields_of, threshold_of
+from grace_irl.programs.export import calibration_of, fields_of, parts_of, threshold_of
 from grace_irl.programs.parsing import canonical, unseen
+from grace_irl.programs.parts import difference, require_parts
 from grace_irl.rewards.runner import InProcessRunner, OnlineReward, RewardRunner, SandboxedRunner, trusted_candidate
 from grace_irl.rewards.scale import Form, Scale
-from grace_irl.rewards.view import STATE, StateView
+from grace_irl.rewards.view import STATE, StateView, holds_state, shapes_in, tops_of
 from grace_irl.sandbox.candidate import Candidate, ContractError
 from grace_irl.sandbox.protocol import Sandbox
 
@@ -48,6 +49,8 @@ class RewardFile:
         threshold: threshold on the program's reward with the best balanced accuracy on the training data. A state with
             a higher reward is classified as positive. None if the file has no threshold.
         fields: names of the components of a state, in order; () if the file does not name them.
+        parts: for states of named parts, the shape of each part by name, () for a single number and None for a text;
+            {} if the file does not name them.
     """
 
     def __init__(self, path: Path, source: str, *, trust: bool) -> None:
@@ -57,6 +60,7 @@ class RewardFile:
         self.scale, self.offset = calibration_of(source) or (1.0, 0.0)
         self.threshold = threshold_of(source)
         self.fields = fields_of(source)
+        self.parts = parts_of(source)
 
     def __call__(self, extra_info: str | None = None) -> OnlineReward:
         """One `Reward` object for one trajectory. Pass the states to its `reward_fn` in order.
@@ -109,12 +113,16 @@ class RewardFile:
             sandbox: an open sandbox. If None, this call opens a sandbox and closes it again.
 
         Raises:
-            InputError: the object holds no episodes, or the program cannot read the states.
+            InputError: the object holds no episodes, or the program cannot read the states, for example because a part
+                has another shape.
             GraceError: the program fails or returns a value that is not a finite number.
         """
+        found = trajectories_of(trajectories, "trajectories", self.fields)
+        for each in found:
+            require_parts(self.parts, each.state_kind, each.states, "trajectories")
         return SandboxedRunner(
             self.source, str(self.path), workers=workers, allow_weak=allow_weak_sandbox, sandbox=sandbox
-        ).rewards(trajectories_of(trajectories, "trajectories", self.fields))
+        ).rewards(found)
 
     def wrap(
         self,
@@ -137,15 +145,15 @@ class RewardFile:
                 the user's files (docs/sandbox.md).
 
         Raises:
-            InputError: `environment` is not a Gymnasium environment, or its observations are not the numbers that this
-                reward names.
+            InputError: `environment` is not a Gymnasium environment, or its observations are not the numbers or parts
+                that this reward names.
         """
         from grace_irl.rewards.gymnasium import RewardEnv
 
         if view is None:
-            self._require_length(getattr(environment, "observation_space", None))
+            self._require_states(getattr(environment, "observation_space", None))
         runner = self.runner(terms=terms, allow_weak_sandbox=allow_weak_sandbox)
-        return RewardEnv(environment, runner, self.scaled(scale), view)
+        return RewardEnv(environment, runner, self.scaled(scale), view, tops_of(self.parts))
 
     def wrap_vec(
         self, venv: Any, *, scale: Form = "raw", terms: bool = True, allow_weak_sandbox: bool = False
@@ -156,14 +164,14 @@ class RewardFile:
         Stable-Baselines3 `VecEnv` becomes a `rewards.sb3.RewardVecEnv`.
 
         Raises:
-            InputError: `venv` has neither of these types, or its observations are not the numbers that this reward
-                names.
+            InputError: `venv` has neither of these types, or its observations are not the numbers or parts that this
+                reward names.
         """
         from grace_irl.rewards.gymnasium import vector_wrapped
 
-        self._require_length(getattr(venv, "single_observation_space", getattr(venv, "observation_space", None)))
+        self._require_states(getattr(venv, "single_observation_space", getattr(venv, "observation_space", None)))
         runner = self.runner(terms=terms, allow_weak_sandbox=allow_weak_sandbox)
-        return vector_wrapped(venv, runner, self.scaled(scale))
+        return vector_wrapped(venv, runner, self.scaled(scale), tops_of(self.parts))
 
     def imitation_reward(
         self, extra_info: str = "", *, scale: Form = "raw", allow_weak_sandbox: bool = False
@@ -174,7 +182,8 @@ class RewardFile:
         """
         from grace_irl.rewards.imitation import ImitationReward
 
-        return ImitationReward(self.runner(allow_weak_sandbox=allow_weak_sandbox), self.scaled(scale), extra_info)
+        runner = self.runner(allow_weak_sandbox=allow_weak_sandbox)
+        return ImitationReward(runner, self.scaled(scale), extra_info, tops_of(self.parts))
 
     def runner(self, *, terms: bool = False, allow_weak_sandbox: bool = False) -> RewardRunner:
         """A runner of this program, in this process if the file is trusted, otherwise in the sandbox."""
@@ -186,14 +195,16 @@ class RewardFile:
         """The conversion of this reward to a form for the learner, with the file's calibration."""
         return Scale(form, self.scale, self.offset)
 
-    def _require_length(self, space: Any) -> None:
-        """Refuse other observations than vectors with one number for each named component of this reward's states.
+    def _require_states(self, space: Any) -> None:
+        """Refuse observations without the parts, or the components of vectors, that this reward names.
 
         Args:
             space: the space of one observation. An observation is the state, or a dict with the state under "state".
         """
         parts = getattr(space, "spaces", None)
-        states = parts[STATE] if isinstance(parts, Mapping) and STATE in parts else space
+        states = space
+        if isinstance(parts, Mapping) and holds_state(parts.keys(), tops_of(self.parts)):
+            states = parts[STATE]
         shape = getattr(states, "shape", None)
         if isinstance(parts, Mapping) and STATE not in parts:
             found = f"parts {', '.join(map(repr, list(parts)[:8]))}"
@@ -201,6 +212,12 @@ class RewardFile:
             found = "" if shape[0] == len(self.fields) else f"{shape[0]} numbers"
         else:
             found = "" if shape is None else f"shape {shape}"
+        wrong = difference(self.parts, shapes_in(states)) if space is not None else ""
+        if wrong:
+            raise InputError(
+                f"{self.path}: observations with {wrong}: choose the environment of the demonstrations, or give it a "
+                "wrapper that shows them"
+            )
         if self.fields and found:
             named = ", ".join(self.fields[:5]) + (", …" if len(self.fields) > 5 else "")
             raise InputError(

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
-from gymnasium.wrappers.vector import NormalizeObservation
+from gymnasium.wrappers import vector
 from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
 from grace_irl.pages import page
 from grace_irl.rewards.runner import RewardRunner
 from grace_irl.rewards.scale import Payment, Scale
-from grace_irl.rewards.view import INSTRUCTION, StateView, state_of, states_of
+from grace_irl.rewards.view import INSTRUCTION, StateView, Tops, state_of, states_of
 from grace_irl.sandbox.session import Begin
 
 if TYPE_CHECKING:  # Gymnasium's vector environments do not need Stable-Baselines3
@@ -25,17 +25,24 @@ MASK, FINAL = "reset_mask", "final_obs"
 `step`, holds the last observations of ended episodes."""
 
 
+_CHANGES = (
+    *(gymnasium.wrappers.NormalizeObservation, vector.NormalizeObservation),
+    *(gymnasium.wrappers.RescaleObservation, vector.RescaleObservation),
+)
+"""Wrappers that change the numbers of observations, but not their form."""
+
+
 def require_plain(environment: Any) -> None:
-    """Check that no wrapper normalises observations.
+    """Check that no wrapper normalises or rescales observations.
 
     Raises:
-        InputError: `NormalizeObservation` is among the wrappers.
+        InputError: `NormalizeObservation` or `RescaleObservation` is among the wrappers.
     """
     while isinstance(environment, gymnasium.Wrapper | VectorWrapper):
-        if isinstance(environment, gymnasium.wrappers.NormalizeObservation | NormalizeObservation):
+        if isinstance(environment, _CHANGES):
             raise InputError(
-                "NormalizeObservation under the recovered reward; expected observations as the environment gives "
-                "them: wrap with the reward first, then normalise"
+                f"{type(environment).__name__} under the recovered reward; expected observations as the environment "
+                "gives them: wrap with the reward first, then change them"
             )
         environment = environment.env
 
@@ -55,10 +62,11 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         view: the conversion of observations to states. None if the observation is the state, or a dict with the state
             under "state". The view also gives the instruction of an episode. Without a view, the instruction is
             `info["instruction"]` of `reset`, or else the environment's attribute `mission`.
+        tops: names of parts in which a dict is a state, even with an entry "state" (`grace_irl.rewards.view`).
 
     Raises:
-        InputError: `environment` is not a Gymnasium environment, or an inner wrapper normalises observations, or `view`
-            is no `StateView`.
+        InputError: `environment` is not a Gymnasium environment, or an inner wrapper normalises or rescales
+            observations, or `view` is no `StateView`.
     """
 
     def __init__(
@@ -67,13 +75,14 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         runner: RewardRunner,
         scale: Scale = Scale(),
         view: StateView | None = None,
+        tops: Tops = frozenset(),
     ) -> None:
         if not isinstance(environment, gymnasium.Env):
             said = f"wrap of {type(environment).__name__}; expected a Gymnasium environment"
             raise InputError(f"{said}: wrap_vec takes vector environments")
         require_plain(environment)
         super().__init__(environment)
-        self._payment, self._view = Payment(runner, scale), view
+        self._payment, self._view, self._tops = Payment(runner, scale), view, tops
         if view is not None:
             if not callable(getattr(view, "prepare", None)):
                 raise InputError(f"view is a {type(view).__name__}; expected a StateView ({page('training')})")
@@ -101,7 +110,7 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         super().close()
 
     def _state(self, observation: Any) -> Any:
-        return state_of(observation) if self._view is None else self._view.state(self.env, observation)
+        return state_of(observation, self._tops) if self._view is None else self._view.state(self.env, observation)
 
     def _instruction(self, info: dict[str, Any]) -> str:
         if self._view is not None:
@@ -131,9 +140,10 @@ class RewardVectorEnv(VectorWrapper):
             attribute `mission` of the sub-environment.
         runner: the runner of the program. No other object may use this runner, and `close` closes the runner, too.
         scale: conversion of the program's reward to the returned reward.
+        tops: names of parts in which a dict is a state, even with an entry "state" (`grace_irl.rewards.view`).
 
     Raises:
-        InputError: an inner wrapper normalises observations. Programs expect unnormalised observations.
+        InputError: an inner wrapper normalises or rescales observations. Programs expect them unchanged.
     """
 
     def __init__(
@@ -141,13 +151,14 @@ class RewardVectorEnv(VectorWrapper):
         venv: VectorEnv,
         runner: RewardRunner,
         scale: Scale = Scale(),
+        tops: Tops = frozenset(),
     ) -> None:
         require_plain(venv)
         inner = getattr(venv.unwrapped, "envs", ())
         for each in inner if isinstance(inner, list | tuple) else ():  # environments of this process
             require_plain(each)
         super().__init__(venv)
-        self._payment = Payment(runner, scale)
+        self._payment, self._tops = Payment(runner, scale), tops
         self._mode = AutoresetMode(venv.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
         self._over = np.zeros(venv.num_envs, bool)
         self._missions: bool | None = None
@@ -160,7 +171,10 @@ class RewardVectorEnv(VectorWrapper):
         observations, infos = self.env.reset(seed=seed, options=options)
         self._over &= ~chosen
         self._payment.turn(
-            (), None, (), self._begins(np.flatnonzero(chosen), states_of(observations, self.num_envs), infos)
+            (),
+            None,
+            (),
+            self._begins(np.flatnonzero(chosen), states_of(observations, self.num_envs, self._tops), infos),
         )
         return observations, infos
 
@@ -169,7 +183,7 @@ class RewardVectorEnv(VectorWrapper):
     ) -> tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """One step of all environments, with the program's rewards."""
         observations, originals, terminated, truncated, infos = self.env.step(actions)
-        states = states_of(observations, self.num_envs)
+        states = states_of(observations, self.num_envs, self._tops)
         over = np.asarray(terminated, bool) | np.asarray(truncated, bool)
         stepped = np.arange(self.num_envs)
         reached, starting = states, stepped[:0]
@@ -208,7 +222,7 @@ class RewardVectorEnv(VectorWrapper):
             )
         reached = np.array(states)
         for slot in ended:
-            reached[slot] = state_of(found[slot])
+            reached[slot] = state_of(found[slot], self._tops)
         return reached
 
     def _begins(self, slots: NDArray[np.int64], states: NDArray[Any], infos: dict[str, Any]) -> list[Begin]:
@@ -232,14 +246,16 @@ class RewardVectorEnv(VectorWrapper):
         return tuple(inner.get_attr("mission")) if self._missions else ()
 
 
-def vector_wrapped(venv: Any, runner: RewardRunner, scale: Scale) -> RewardVecEnv | RewardVectorEnv:
+def vector_wrapped(
+    venv: Any, runner: RewardRunner, scale: Scale, tops: Tops = frozenset()
+) -> RewardVecEnv | RewardVectorEnv:
     """Wrap a vector environment of Gymnasium or Stable-Baselines3, so that it returns the program's rewards.
 
     Raises:
         InputError: `venv` is neither a `VectorEnv` of Gymnasium nor a `VecEnv` of Stable-Baselines3.
     """
     if isinstance(venv, VectorEnv):
-        return RewardVectorEnv(venv, runner, scale)
+        return RewardVectorEnv(venv, runner, scale, tops)
     from stable_baselines3.common.vec_env import VecEnv
 
     from grace_irl.rewards.sb3 import RewardVecEnv
@@ -247,4 +263,4 @@ def vector_wrapped(venv: Any, runner: RewardRunner, scale: Scale) -> RewardVecEn
     if not isinstance(venv, VecEnv):
         said = f"wrap_vec of {type(venv).__name__}; expected a VectorEnv of Gymnasium or a VecEnv of Stable-Baselines3"
         raise InputError(f"{said}: wrap takes single environments")
-    return RewardVecEnv(venv, runner, scale)
+    return RewardVecEnv(venv, runner, scale, tops)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from grace_irl.rewards.runner import RewardRunner
 from grace_irl.rewards.scale import Payment, Scale
-from grace_irl.rewards.view import states_of
+from grace_irl.rewards.view import Tops, states_of
 from grace_irl.sandbox.session import Begin
 
 
@@ -32,10 +32,13 @@ class ImitationReward:
         runner: the runner of the program.
         scale: conversion of the program's reward to the returned reward.
         extra_info: instruction for all episodes, such as "go to the red ball". `RewardFn` has no argument for it.
+        tops: names of parts in which a dict is a state, even with an entry "state" (`grace_irl.rewards.view`).
     """
 
-    def __init__(self, runner: RewardRunner, scale: Scale = Scale(), extra_info: str = "") -> None:
-        self._payment, self._extra_info = Payment(runner, scale), extra_info
+    def __init__(
+        self, runner: RewardRunner, scale: Scale = Scale(), extra_info: str = "", tops: Tops = frozenset()
+    ) -> None:
+        self._payment, self._extra_info, self._tops = Payment(runner, scale), extra_info, tops
         self._last: dict[int, Any] = {}
 
     def __call__(
@@ -61,7 +64,7 @@ class ImitationReward:
             Rewards `(batch,)`, float32.
         """
         rows = range(len(done))
-        before, reached = states_of(state, len(done)), states_of(next_state, len(done))
+        before, reached = (states_of(each, len(done), self._tops) for each in (state, next_state))
         begins = [
             Begin(row, before[row], self._extra_info)
             for row in rows

@@ -12,7 +12,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize
 from grace_irl.errors import InputError
 from grace_irl.rewards.runner import RewardRunner
 from grace_irl.rewards.scale import Payment, Scale
-from grace_irl.rewards.view import INSTRUCTION, SHOWN, state_of, states_of
+from grace_irl.rewards.view import INSTRUCTION, SHOWN, Tops, state_of, states_of
 from grace_irl.sandbox.session import Begin
 
 
@@ -51,13 +51,14 @@ class RewardVecEnv(VecEnvWrapper):
             sub-environment.
         runner: the runner of the program. No other object may use this runner, and `close` closes the runner, too.
         scale: conversion of the program's reward to the returned reward.
+        tops: names of parts in which a dict is a state, even with an entry "state" (`grace_irl.rewards.view`).
 
     Raises:
         InputError: an inner wrapper normalises observations or transposes images. Programs expect observations as the
             environment returns them.
     """
 
-    def __init__(self, venv: VecEnv, runner: RewardRunner, scale: Scale = Scale()) -> None:
+    def __init__(self, venv: VecEnv, runner: RewardRunner, scale: Scale = Scale(), tops: Tops = frozenset()) -> None:
         inner: Any = venv
         while isinstance(inner, VecEnvWrapper):
             if isinstance(inner, VecNormalize) and inner.norm_obs:
@@ -72,7 +73,7 @@ class RewardVecEnv(VecEnvWrapper):
                 )
             inner = inner.venv
         super().__init__(venv)
-        self._payment = Payment(runner, scale)
+        self._payment, self._tops = Payment(runner, scale), tops
         self._actions: NDArray[Any] | None = None
         self._has_mission = False
         self._shown = False
@@ -140,17 +141,17 @@ class RewardVecEnv(VecEnvWrapper):
         if self._shown:
             slots = [slot for slot, info in enumerate(infos) if SHOWN in info]
             return slots, [infos[slot][SHOWN] for slot in slots]
-        states = states_of(observations, self.num_envs)
+        states = states_of(observations, self.num_envs, self._tops)
         if over:
             states = np.array(states)
             for slot in over:
-                states[slot] = state_of(infos[slot]["terminal_observation"])
+                states[slot] = state_of(infos[slot]["terminal_observation"], self._tops)
         return list(range(self.num_envs)), states
 
     def _begins(self, slots: Iterable[int], observations: Any) -> list[Begin]:
         """The episodes that begin in the sub-environments with these indices (`slots`)."""
         told = self.venv.unwrapped.reset_infos
-        states = None if self._shown else states_of(observations, self.num_envs)
+        states = None if self._shown else states_of(observations, self.num_envs, self._tops)
         return [
             Begin(slot, told[slot][SHOWN] if states is None else states[slot], self._instruction(slot, told[slot]))
             for slot in slots

@@ -13,6 +13,7 @@ from scipy.special import expit
 from grace_irl.errors import InputError
 from grace_irl.rewards.runner import RewardRunner
 from grace_irl.sandbox.session import Begin, TurnRewards
+from grace_irl.states import require_finite
 
 Form = Literal["raw", "logit", "probability", "soft", "progress"]
 
@@ -86,7 +87,12 @@ class Payment:
         states: Sequence[NDArray[Any]] | NDArray[Any],
         begins: Sequence[Begin] = (),
     ) -> TurnRewards:
-        """Call `RewardRunner.turn` and convert the rewards. The components of the rewards stay unchanged."""
+        """Call `RewardRunner.turn` and convert the rewards. The components of the rewards stay unchanged.
+
+        Raises:
+            InputError: a state holds NaN or infinity. Programs may pay such states any reward.
+        """
+        _require_finite(states, begins)
         return self._converted(slots, begins, self._runner.turn(slots, actions, states, begins))
 
     def post(
@@ -96,7 +102,8 @@ class Payment:
         states: Sequence[NDArray[Any]] | NDArray[Any],
         begins: Sequence[Begin] = (),
     ) -> None:
-        """Call `RewardRunner.post`. The method `settle` converts the rewards."""
+        """Call `RewardRunner.post`. The method `settle` converts the rewards. Errors are those of `turn`."""
+        _require_finite(states, begins)
         self._runner.post(slots, actions, states, begins)
         self._posted.append((slots, begins))
 
@@ -120,3 +127,9 @@ class Payment:
     def close(self) -> None:
         """Close the runner."""
         self._runner.close()
+
+
+def _require_finite(states: Any, begins: Sequence[Begin]) -> None:
+    require_finite(states)
+    for begin in begins:
+        require_finite(begin.state)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Metadata
+from grace_irl.programs.parts import Shape
 from grace_irl.states.record import rows_of
 
 STATE, INSTRUCTION = "state", "instruction"
@@ -54,14 +56,44 @@ class StateView(Protocol):
         ...
 
 
-def state_of(observation: Any) -> Any:
-    """The state in an observation: an array itself, the entry "state" of a dict, or a dict without this entry."""
+Tops = frozenset[str]
+"""The parts of the states that a reward reads, by the names at the top of nested dicts; empty if it names no parts."""
+
+
+def tops_of(parts: Iterable[str]) -> Tops:
+    """The names at the top of nested dicts, of parts such as "arm/joints"."""
+    return frozenset(name.partition("/")[0] for name in parts)
+
+
+def holds_state(keys: Collection[str], tops: Tops) -> bool:
+    """Whether a dict observation with these keys has the state under "state", and is no state with such a part."""
+    return STATE in keys and not (tops and tops.issubset(keys))
+
+
+def state_of(observation: Any, tops: Tops = frozenset()) -> Any:
+    """The state in an observation: an array itself, a dict itself, or the entry "state" of a dict (`holds_state`)."""
     if isinstance(observation, dict):
-        return np.asarray(observation[STATE]) if STATE in observation else observation
-    return np.asarray(observation)
+        if not holds_state(observation.keys(), tops):
+            return observation
+        observation = observation[STATE]
+    return observation if isinstance(observation, dict) else np.asarray(observation)
 
 
-def states_of(observations: Any, count: int) -> NDArray[Any]:
+def states_of(observations: Any, count: int, tops: Tops = frozenset()) -> NDArray[Any]:
     """The states in the observations of a vector environment: `(count, ...)`, or `(count,)` dicts for records."""
-    found = state_of(observations)
+    found = state_of(observations, tops)
     return rows_of(found, count) if isinstance(found, dict) else found
+
+
+def shapes_in(space: Any) -> dict[str, Shape]:
+    """The shapes of the parts in a Gymnasium space, with names such as "arm/joints"; "" names a space without parts."""
+    found: dict[str, Shape] = {}
+    stack: list[tuple[str, Any]] = [("", space)]
+    while stack:
+        name, inner = stack.pop()
+        parts = getattr(inner, "spaces", None)
+        if isinstance(parts, Mapping):
+            stack += [(f"{name}/{key}" if name else str(key), each) for key, each in parts.items()]
+        else:
+            found[name] = getattr(inner, "shape", None)
+    return found

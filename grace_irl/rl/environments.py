@@ -112,9 +112,23 @@ def make_adapted(name: str, kind: str = "") -> tuple[Any, StateView]:
         found = made()
     except Exception as error:
         raise InputError(f"{name}: {function}() raised {type(error).__name__}: {error}; expected {_FORM}") from error
+    return _with_view(found, name, function, kind)
+
+
+def made_by(make: Callable[[], Any]) -> tuple[Any, StateView]:
+    """The environment that a function returns, and its view. Without a view, observations are the states.
+
+    Raises:
+        InputError: the function returns no environment, or the observations fit no kind of state.
+    """
+    return _with_view(make(), "", getattr(make, "__name__", "make"))
+
+
+def _with_view(found: Any, name: str, function: str, kind: str = "") -> tuple[Any, StateView]:
+    """The environment and the view that an adapter returned. `name` is "" for a function without such a name."""
     environment, view = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
     if not all(hasattr(environment, part) for part in ("reset", "step", "observation_space", "action_space")):
-        raise InputError(f"{name}: {function}() gave a {type(environment).__name__}; expected {_FORM}")
+        raise InputError(f"{name or function}: {function}() gave a {type(environment).__name__}; expected {_FORM}")
     return environment, view if view is not None else _view(name, environment, kind)
 
 
@@ -159,9 +173,9 @@ def _view(name: str, environment: Any, asked: str) -> StateView:
         kinds = tuple(each.name for each in kinds_of_space(environment.observation_space))
         return FunctionView(Metadata(kind.name, (), name, kind.name), kinds=kinds)
     raise InputError(
-        f"{name}: observations of {environment.observation_space}; expected vectors (n,), grids (w, h, 3) of integers, "
-        "images (h, w, 1, 3 or 4) of bytes or a Dict of such parts, or that the function returns a view, too: "
-        "grace_irl.rl.environments.FunctionView makes one of a function"
+        f"{name or 'the environment'}: observations of {environment.observation_space}; expected vectors (n,), grids "
+        "(w, h, 3) of integers, images (h, w, 1, 3 or 4) of bytes or a Dict of such parts, or that the function "
+        "returns a view, too: grace_irl.rl.environments.FunctionView makes one of a function"
     )
 
 

@@ -13,12 +13,12 @@ import gymnasium
 from numpy.typing import NDArray
 
 from grace_irl.rewards.view import INSTRUCTION, SHOWN, StateView
-from grace_irl.rl.environments import quiet
+from grace_irl.rl.environments import made_by, quiet
 from grace_irl.rl.observers import Observer, observer_for
 
-EnvironmentFactory = Callable[[], tuple[Any, StateView]]
-"""Factory of one environment and its view, such as `lambda: environments.make("Hopper-v5")`. The caller closes the
-environment."""
+EnvironmentFactory = Callable[[], Any]
+"""Factory of one environment and its view, such as `lambda: environments.make("Hopper-v5")`, or of an environment alone
+whose observations are the states (`environments.made_by`). The caller closes the environment."""
 
 
 class Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -70,11 +70,11 @@ class Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 def observed(make: EnvironmentFactory, observer: Observer | None = None) -> Observed:
     """One environment of a factory, wrapped in `Observed`."""
-    return Observed(*make(), observer)
+    return Observed(*made_by(make), observer)
 
 
 def acts_continuously(make: EnvironmentFactory) -> bool:
     """Whether a factory's environments have continuous actions."""
-    environment, _ = make()
+    environment, _ = made_by(make)
     with closing(environment):
         return isinstance(environment.action_space, gymnasium.spaces.Box)

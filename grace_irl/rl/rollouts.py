@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Role
+from grace_irl.rl.environments import made_by
 from grace_irl.rl.evaluation import Recorder, Rollout
 from grace_irl.rl.observed import EnvironmentFactory, Observed, observed
 from grace_irl.rl.trained import TrainedPolicy
@@ -102,7 +103,7 @@ def demonstrations(
         role: role of the trajectories.
         task: task name; the environment's id by default.
     """
-    environment, view = make()
+    environment, view = made_by(make)
     environment.close()
     name = task or view.metadata.environment
     return Demonstrations(view.metadata, tuple(Demonstration(each.trajectory, role, name) for each in rollouts))

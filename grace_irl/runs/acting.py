@@ -140,7 +140,8 @@ def authorised(
     """
     words = spoken(tuple(sets), flags, config.method)
     theirs = acting(config)
-    if "data.demos" in words or "data.experts" in words:  # a new set of demonstrations replaces the old one
+    anew = "data.demos" in words or "data.experts" in words  # a new set of demonstrations replaces the old one
+    if anew:
         for key in DATA:
             words.setdefault(key, ())
     changes: dict[str, object] = {}
@@ -148,7 +149,7 @@ def authorised(
     for key, value in theirs.items():
         if vouched is not None and key not in PATHS:
             changes[key] = flat(vouched)[key]  # the value for the whole expansion, which the user may have changed
-        elif key in kept and kept[key] == _plain(value):
+        elif key in kept and kept[key] == _plain(value) and not (anew and key in DATA and vouched is None):
             continue
         elif key in words:
             changes[key] = words[key]
@@ -206,6 +207,12 @@ def _shown(value: object) -> str:
     if isinstance(value, tuple | list):
         return " ".join(shlex.quote(str(each)) for each in value)
     return str(value).lower() if isinstance(value, bool) else shlex.quote(str(value))
+
+
+def named_data(config: Config) -> str:
+    """The flags that name the demonstrations of a configuration, such as `--demos one two`; "" for none."""
+    said = acting(config)
+    return " ".join(_flag(key, said[key], type(config)) for key in DATA if key in said)
 
 
 def _plain(value: object) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from grace_irl.demos.label_rule import RuleChoice, require_roles_for, untested, 
 from grace_irl.demos.labels import Problem
 from grace_irl.demos.split import set_aside, split
 from grace_irl.demos.trajectory import Demonstrations
-from grace_irl.errors import GraceError, InputError
+from grace_irl.errors import GraceError, InputError, NoSuchFileError
 from grace_irl.evaluate.columns import require_both_sides
 from grace_irl.evaluate.evaluation import Evaluator
 from grace_irl.evaluate.separation import BEST_HERE
@@ -245,11 +246,7 @@ def resume(
         if parts.note is not None and parts.whole is None and method_of(config).needs.demonstrations:
             parts.note(choice.line)
         problem = labelling.problem()
-        if _content(trajectory_rows(problem)) != _content(store.trajectories()):
-            raise InputError(
-                f"{folder}: the demonstrations are not those that the run began with; "
-                "expected the same files, unchanged: start a new run"
-            )
+        _require_same(folder, trajectory_rows(problem), store.trajectories(), found)
         if labelling.silent:
             require_chat(labelling, config)
         given_of(store, config)
@@ -512,7 +509,14 @@ def _loaded(
             return Demonstrations(method_of(config).states(config), ()), RuleChoice(
                 "all", "there are no demonstrations"
             )
-        demonstrations = load_data(data, new=new)
+        try:
+            demonstrations = load_data(data, new=new)
+        except NoSuchFileError as error:
+            if new and not config.proposer.recording:
+                raise
+            raise InputError(
+                f"{error}, or name moved demonstrations again: --demos PATH…, or --experts and --negatives"
+            ) from None
     choice = chosen_rule(config, demonstrations)
     if reason:
         choice = replace(choice, reason=reason)
@@ -563,6 +567,25 @@ def _checked(labelling: Labelling, problem: Problem, config: Config) -> OpensEva
     if not labelling.silent and chosen.needs.demonstrations:
         require_both_sides(problem.train)
     return with_recorded_scores(chosen.evaluator(problem, config), config)
+
+
+def _require_same(folder: Path, rows: list[TrajectoryRow], stored: list[TrajectoryRow], began: Config) -> None:
+    """Refuse other demonstrations than those of a run, or the same ones in another order. `began` names the run's."""
+    if _content(rows) == _content(stored):
+        return
+    new, old = (Counter((row.digest, row.role, row.task) for row in each) for each in (rows, stored))
+    if new == old:
+        names = acting.named_data(began)
+        named = f": name them in the order of {names}" if names else ": give them in the order of the run"
+        raise InputError(
+            f"{folder}: the trajectories are those that the run began with, but in another order; expected the same "
+            f"order{named}"
+        )
+    raise InputError(
+        f"{folder}: the demonstrations are not those that the run began with ({(old - new).total()} of "
+        f"{len(stored)} trajectories are missing, {(new - old).total()} are new); expected the same files, unchanged: "
+        "start a new run"
+    )
 
 
 def _content(rows: list[TrajectoryRow]) -> list[TrajectoryRow]:

@@ -21,6 +21,7 @@ from grace_irl.contents import require_no_links
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
 from grace_irl.programs.components import numbered
+from grace_irl.programs.parts import written
 from grace_irl.propose.goals import GoalAnswer
 from grace_irl.runs import acting
 from grace_irl.runs.acting import plain_acting
@@ -117,6 +118,9 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
             store.set_meta("label_reason", reason)
             if problem.metadata.fields:  # an export lists the names: its program reads fields by number
                 store.set_meta("fields", numbered(problem.metadata.fields))
+            if problem.metadata.state_kind.has_parts and problem.items:
+                layout = problem.metadata.state_kind.layout(problem.items[0].trajectory.states)
+                store.set_meta("parts", written(layout))
             store.add_goals(goals)
             own(paths.database, store, config)
         try:

@@ -32,10 +32,11 @@ def export_record(record: Record, store: Store, config: Config) -> str:
     """
     account = method_of(config).account
     numbers = account.calibrated(record.evaluation)
+    known = {name: store.meta(name) for name in ("label", "fields", "parts")}
     text = export_source(
         record.program.source,
         title=f"A reward {account.made} by grace-irl {__version__}.",
-        facts=facts(record, store.records(), store.trajectories(), config, store.meta("label"), store.meta("fields")),
+        facts=facts(record, store.records(), store.trajectories(), config, **known),
         **(vars(numbers) if numbers else {}),
     )
     return sound(text, f"program {record.program.id}")
@@ -48,6 +49,7 @@ def facts(
     config: Config,
     label: str,
     fields: str = "",
+    parts: str = "",
 ) -> list[tuple[str, str]]:
     """Facts about a program as pairs (name, text): its scores, its data and its origin.
 
@@ -59,6 +61,7 @@ def facts(
         label: the rule for positive expert states.
         fields: names of the components of a state vector by their places, such as "x0 z_torso, x1 angle_torso"; ""
             without names.
+        parts: names and shapes of the parts of a state (`grace_irl.programs.parts`); "" for states without parts.
     """
     account = method_of(config).account
     lines = [
@@ -71,6 +74,8 @@ def facts(
             lines.append((f"{split.replace('_', ' ')} data", _data(rows)))
     if fields:
         lines.append(("fields", fields))
+    if parts:
+        lines.append(("parts", parts))
     if config.data.files:
         lines.append(("demos", ", ".join(map(short, (*config.data.files, *config.data.negatives)))))
     lines += [

@@ -5,7 +5,7 @@ Each kind is one object. This object recognises, checks, stores, shows and scram
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,7 +85,12 @@ def kind_of_state(state: Any, where: str) -> StateKind:
     """
     found = _kinds_of_state(state)
     if not found:
-        raise InputError(f"{where}: a state that is {type(state).__name__}; expected one of {', '.join(KINDS)}")
+        shape = getattr(state, "shape", ())
+        about = f"{state.dtype} of shape {shape}" if shape else type(state).__name__
+        raise InputError(
+            f"{where}: a state that is {about}; expected numbers (n,), integers (h, w, 3), bytes (h, w, 1, 3 or 4), a "
+            "text or a dict, as in the demonstrations: give the environment a wrapper that shows them so"
+        )
     return likeliest(found, state)
 
 
@@ -96,6 +101,25 @@ def _kinds_of_state(state: Any) -> tuple[StateKind, ...]:
 def kinds_of_space(space: Any) -> tuple[StateKind, ...]:
     """The kinds that fit the observations of a Gymnasium space."""
     return tuple(kind for kind in KINDS.values() if kind.recognises_space(space))
+
+
+def require_finite(states: Any, part: str = "") -> None:
+    """Refuse NaN and infinity in states of running episodes: an array, a record, or a sequence of states.
+
+    Raises:
+        InputError: a number that is not finite. `part` names the part of a record that holds it.
+    """
+    dtype = getattr(states, "dtype", None)
+    if dtype is not None and dtype.kind != "O":
+        if dtype.kind == "f" and not np.isfinite(states).all():
+            which = f"part {part!r} of an observation" if part else "an observation"
+            raise InputError(f"{which}: NaN or infinity; expected finite numbers: correct the environment")
+    elif isinstance(states, Mapping):
+        for name, value in states.items():
+            require_finite(value, name)
+    elif isinstance(states, list | tuple) or (dtype is not None and states.ndim):
+        for state in states:
+            require_finite(state)
 
 
 def as_state(state: Any, kind: StateKind | None = None) -> Any:

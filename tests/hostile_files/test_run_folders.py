@@ -7,11 +7,13 @@ import os
 import shlex
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from grace_irl.cli import main
+from grace_irl.demos import load, save
 from grace_irl.errors import InputError
 from grace_irl.pages import page
 from grace_irl.runs import fit as fits
@@ -169,6 +171,31 @@ def test_ones_own_folder_needs_no_naming_and_may_move(tmp_path: Path, capsys: py
     shutil.copytree(tmp_path / "moved", tmp_path / "copy")  # somebody may have changed it on the way
     assert main(["fit", "--resume", str(tmp_path / "copy"), "--max-calls", "9"]) == 2
     assert "expected on the command line: --demos" in line(capsys)
+
+
+def test_files_of_ones_own_run_may_be_named_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = demos(tmp_path)
+    folder = run(tmp_path, given)
+    monkeypatch.setenv("GRACE_IRL_OUT", str(tmp_path / "other"))  # for new runs
+    file = tmp_path / "set.parquet"
+    file.rename(tmp_path / "moved.parquet")
+    capsys.readouterr()
+    for flag in ("--resume", "--replay"):
+        assert main(["fit", flag, str(folder), *(MORE if flag == "--resume" else ())]) == 2
+        assert "or name moved demonstrations again: --demos PATH" in line(capsys)
+    assert main(["fit", "--resume", str(folder), *MORE, "--demos", str(tmp_path / "moved.parquet")]) == 0
+    held = resolve(folder / "config.toml").data
+    assert (held.demos, held.experts) == ((str(tmp_path / "moved.parquet"),), ())
+    whole = load([str(tmp_path / "moved.parquet")])
+    apart = [str(tmp_path / "experts.parquet"), str(tmp_path / "negatives.parquet")]
+    for name, role in zip(apart, ("expert", "negative"), strict=True):
+        save(replace(whole, items=tuple(item for item in whole.items if item.role == role)), Path(name))
+    capsys.readouterr()
+    assert main(["fit", "--resume", str(folder), *MORE, "--experts", apart[0], "--negatives", apart[1]]) == 0
+    held = resolve(folder / "config.toml").data
+    assert (held.demos, held.experts, held.negatives) == ((), (apart[0],), (apart[1],))
 
 
 def test_without_a_state_directory_runs_work_and_are_named_again(

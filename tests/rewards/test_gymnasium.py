@@ -214,14 +214,18 @@ def test_observations_that_hold_no_state_are_records() -> None:
     assert environment.step(0)[1] == 8.0
 
 
-def test_observations_that_are_normalised_underneath_are_refused(tmp_path: Path) -> None:
+def test_observations_that_are_changed_underneath_are_refused(tmp_path: Path) -> None:
     reward = grace_irl.load_reward(reward_file(tmp_path, VECTOR))
     normal = gymnasium.wrappers.NormalizeObservation(gymnasium.make("CartPole-v1"))
-    for environment in (normal, gymnasium.wrappers.TimeLimit(normal, 10)):
-        with pytest.raises(InputError, match="wrap with the reward first, then normalise"):
+    box = gymnasium.wrappers.TransformObservation(
+        gymnasium.make("CartPole-v1"), lambda seen: seen, gymnasium.spaces.Box(-9, 9, (4,))
+    )
+    rescaled = gymnasium.wrappers.RescaleObservation(box, 0, 1)
+    for environment in (normal, gymnasium.wrappers.TimeLimit(normal, 10), rescaled):
+        with pytest.raises(InputError, match="wrap with the reward first, then change them"):
             reward.wrap(environment)
     inner = gymnasium.vector.SyncVectorEnv([lambda: normal])
-    with pytest.raises(InputError, match="wrap with the reward first, then normalise"):
+    with pytest.raises(InputError, match="wrap with the reward first, then change them"):
         reward.wrap_vec(inner)
 
 

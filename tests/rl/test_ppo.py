@@ -385,3 +385,12 @@ def test_numbers_below_one_are_refused(name: str) -> None:
 
 def test_metadata_of_a_custom_environment_needs_no_id() -> None:
     assert lamp()[1].metadata == Metadata("vector", (), "", "vector")
+
+
+def test_a_function_may_return_an_environment_alone() -> None:
+    cart = lambda: gymnasium.make("CartPole-v1")  # noqa: E731
+    training = train(cart, 128, settings=FAST, evaluations=1, episodes=1)
+    rollouts = play(training.policy, cart, 2)
+    assert demonstrations(rollouts, cart).metadata == Metadata("vector", view="vector")
+    with pytest.raises(InputError, match=r"<lambda>\(\) gave a int; expected"):
+        train(lambda: 3, 128, settings=FAST)

@@ -231,8 +231,11 @@ def test_a_resume_may_not_make_it_another_run(tmp_path: Path, flags: dict[str, o
 
 def test_a_resume_needs_the_same_data(tmp_path: Path) -> None:
     run_in(tmp_path / "run")
-    with pytest.raises(InputError, match="not those that the run began with"):
+    with pytest.raises(InputError, match=r"not those that the run began with \(\d+ of \d+ trajectories are missing, "):
         resumed(tmp_path / "run", demonstrations=vector_set(noise=0.05, seed=1))
+    same = vector_set(noise=0.05)
+    with pytest.raises(InputError, match="in another order; expected the same order: give them in the order of the"):
+        resumed(tmp_path / "run", demonstrations=replace(same, items=same.items[::-1]))
 
 
 def test_a_resume_needs_the_callers_own_proposer(tmp_path: Path) -> None:

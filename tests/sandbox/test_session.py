@@ -317,5 +317,5 @@ def test_states_of_another_shape_or_type_are_bad_input(pool: ZygotePool) -> None
             session.turn((0,), None, np.zeros((1, 3)))
         assert session.turn((0,), None, np.zeros((1, 2))).rewards.tolist() == [2]  # nothing was sent
     runner = SandboxedRunner(COUNTER, "reward.py")
-    with pytest.raises(InputError, match="a state that is ndarray; expected one of vector"):
+    with pytest.raises(InputError, match=r"a state that is <U1 of shape \(2,\); expected numbers \(n,\), integers"):
         runner.turn((), None, (), [Begin(0, np.array(["a", "b"]), "")])
