@@ -350,18 +350,28 @@ def _ordered(table: Table, columns: Columns, path: str) -> Table:
     """Sort the rows of each episode by step, if a column numbers the steps.
 
     Raises:
-        InputError: the rows are not in order, and an episode has a step twice, as if two episodes had one number.
+        InputError: a row without a step; or rows that are not in order, and an episode that has a step twice, as if two
+            episodes had one number.
     """
     step, by_episode = _first_of(STEP, table), columns.episode or _first_of(EPISODE, table)
-    if step is None or by_episode is None or step in columns.state or table[step].dtype.kind not in "iuf":
+    if step is None or by_episode is None or table[step].dtype.kind not in "iuf":
         return table
-    ids = _texts(table[by_episode])
-    same = ids[1:] == ids[:-1]
-    if not (np.diff(table[step])[same] < 0).any():
+    steps, ids = table[step], _texts(table[by_episode])
+    is_state = step in columns.state  # a state such as "t" may be a counter, too: its values decide
+    if np.isnan(steps).any():
+        if is_state:
+            return table
+        row = int(np.flatnonzero(np.isnan(steps))[0])
+        found = f"{path}: no {step} in row {row}"
+        raise InputError(f"{found}; expected a number in each row: fill it in, or drop the column")
+    # No differences: those of unsigned numbers are never negative.
+    if not (steps[1:] < steps[:-1])[ids[1:] == ids[:-1]].any():
         return table
     order = {each: place for place, each in enumerate(dict.fromkeys(ids.tolist()))}
-    rows = np.lexsort((table[step], np.array([order[each] for each in ids.tolist()])))
-    twice = np.flatnonzero((np.diff(table[step][rows]) == 0) & (ids[rows][1:] == ids[rows][:-1]))
+    rows = np.lexsort((steps, np.array([order[each] for each in ids.tolist()])))
+    twice = np.flatnonzero((steps[rows][1:] == steps[rows][:-1]) & (ids[rows][1:] == ids[rows][:-1]))
+    if is_state and (len(twice) or (steps != np.round(steps)).any()):
+        return table
     if len(twice):
         row = rows[twice[0]]
         raise InputError(

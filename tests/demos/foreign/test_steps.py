@@ -1,0 +1,42 @@
+"""Tables whose rows are not in the order of their steps."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from grace_irl.demos import load
+from grace_irl.demos.foreign.table import Columns
+from grace_irl.errors import InputError
+
+
+def states(path: Path, columns: Columns = Columns()) -> list[list[list[float]]]:
+    return [item.trajectory.states.tolist() for item in load([path], role="expert", columns=columns)]
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint64, np.int32, np.float64])
+def test_numbers_of_every_type_sort_the_rows(dtype: type, tmp_path: Path) -> None:
+    table = {"episode": [0, 0, 0], "step": np.array([2, 1, 0], dtype), "x": [2.5, 1.5, 0.5]}
+    pq.write_table(pa.table(table), tmp_path / "set.parquet")
+    assert states(tmp_path / "set.parquet") == [[[0.5], [1.5], [2.5]]]
+
+
+def test_a_row_without_a_step_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "set.csv").write_text("episode,step,x\n0,1,1.5\n0,,2.5\n0,0,0.5\n")
+    with pytest.raises(InputError, match=r"no step in row 1; expected a number in each row"):
+        states(tmp_path / "set.csv")
+
+
+@pytest.mark.parametrize(
+    ("steps", "wanted"),
+    [([1, 0], [[0.0, 0.5], [1.0, 1.5]]), ([1.5, 0.2], [[1.5, 1.5], [0.2, 0.5]]), ([1, 0, 1], None)],
+)
+def test_a_chosen_column_of_steps_sorts_the_rows_if_it_counts(
+    steps: list[float], wanted: list[list[float]] | None, tmp_path: Path
+) -> None:
+    rows = list(zip(steps, [1.5, 0.5, 2.5], strict=False))
+    (tmp_path / "set.csv").write_text("episode,t,x\n" + "".join(f"0,{step},{x}\n" for step, x in rows))
+    found = states(tmp_path / "set.csv", Columns(("t", "x")))
+    assert found == [wanted or [list(map(float, row)) for row in rows]]
