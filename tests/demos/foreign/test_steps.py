@@ -40,3 +40,23 @@ def test_a_chosen_column_of_steps_sorts_the_rows_if_it_counts(
     (tmp_path / "set.csv").write_text("episode,t,x\n" + "".join(f"0,{step},{x}\n" for step, x in rows))
     found = states(tmp_path / "set.csv", Columns(("t", "x")))
     assert found == [wanted or [list(map(float, row)) for row in rows]]
+
+
+def test_a_parquet_file_of_vectors_is_read_with_its_other_columns(tmp_path: Path) -> None:
+    states_of_rows = pa.array([[2.5, 0.0], [0.5, 0.0], [1.5, 0.0]], pa.list_(pa.float32()))
+    table = {"episode": [0, 0, 0], "step": [2, 0, 1], "state": states_of_rows, "done": [True, False, False]}
+    pq.write_table(pa.table(table | {"actions": [9, 3, 4]}), tmp_path / "set.parquet")
+    (item,) = load([tmp_path / "set.parquet"], role="expert")
+    assert item.trajectory.states[:, 0].tolist() == [0.5, 1.5, 2.5]
+    assert item.trajectory.terminated
+    assert item.trajectory.actions is not None
+    assert item.trajectory.actions.tolist() == [3, 4]
+
+
+def test_records_in_parquet_are_in_order_and_say_what_is_left_out(tmp_path: Path) -> None:
+    table = {"episode": [0, 0], "step": [0, 1], "state/x": [0.5, 1.5], "state/y": [1, 2], "next_x": [1.5, 2.5]}
+    pq.write_table(pa.table(table), tmp_path / "set.parquet")
+    assert f"{tmp_path / 'set.parquet'}: left out: next_x" in load([tmp_path / "set.parquet"], role="expert").notes
+    pq.write_table(pa.table(table | {"step": [1, 0]}), tmp_path / "set.parquet")
+    with pytest.raises(InputError, match="rows of episode 0 are not in the order of their steps"):
+        load([tmp_path / "set.parquet"], role="expert")
