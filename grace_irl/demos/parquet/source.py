@@ -427,7 +427,7 @@ def _is_wide(schema: pa.Schema) -> bool:
 
 
 def _has_more(schema: pa.Schema) -> bool:
-    """Whether a file of vectors has columns of other names that the reader of tables uses, such as `step` and `done`."""
+    """Whether a file of vectors has further columns that the reader of tables uses, such as `step` and `done`."""
     names = set(schema.names)
     if "height" in names or "state" not in names or is_text(schema.field("state").type):
         return False
