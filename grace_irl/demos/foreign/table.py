@@ -166,6 +166,7 @@ class _Layout:
         actions = tuple(name for name in table if ACTION.fullmatch(name) and name not in (*whole, *taken))
         free = [name for name in table if name not in (*taken, *actions)]
         numbers = [name for name in free if table[name].dtype.kind in "biuf" and not _is_aside(name)]
+        numbers = [name for name in numbers if not _is_next(name, numbers)]
         states = whole or tuple(numbers)
         for name in () if whole else (each for each in free if not _is_aside(each)):
             _require_no_spoilt(table[name], f"{path}: column {name!r}")
@@ -436,6 +437,12 @@ def _is_aside(name: str) -> bool:
     name = name.lower()
     others = (each for role, each in ROLES_OF_COLUMNS.items() if role != "goal")
     return name in (*RESULTS, *EPISODE, *STEP) or any(name in each for each in others) or bool(INDEX.fullmatch(name))
+
+
+def _is_next(name: str, names: Sequence[str]) -> bool:
+    """Whether a column such as `next_x` holds the next state's number of a column `x`."""
+    found = re.fullmatch(r"next[._ ](.+)", name, re.IGNORECASE)
+    return found is not None and found[1].lower() in (each.lower() for each in names)
 
 
 def _is_flag(column: NDArray[Any]) -> bool:

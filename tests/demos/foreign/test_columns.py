@@ -84,3 +84,11 @@ def test_a_column_that_is_no_state_may_hold_anything(tmp_path: Path) -> None:
     path = tmp_path / "expert.csv"
     path.write_text("episode,x,return\n0,1,\n0,2,3\n0,3,4\n0,4,none\n")
     assert load([path]).metadata.fields == ("x",)
+
+
+def test_columns_of_the_next_state_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "expert.csv"
+    path.write_text("episode,x,next_x,next_turn\n0,1,2,5\n0,2,3,5\n")
+    found = load([path])
+    assert found.metadata.fields == ("x", "next_turn")
+    assert "left out: 'next_x'" in found.notes[0]
