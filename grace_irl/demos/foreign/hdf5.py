@@ -94,7 +94,7 @@ def _episode(opened: Hdf5File, group: tuple[str, ...], where: str) -> Episode:
     # `obs` is read.
     states = _rows(opened, (*group, name), where)
     states = states if isinstance(states, dict) else {"": states}
-    following = {} if found[NEXT] is None else _rows(opened, (*group, found[NEXT]), where)
+    following = {} if found[NEXT] is None else _rows(opened, (*group, str(found[NEXT])), where)
     following = following if isinstance(following, dict) else {"": following}
     if following and (odd := sorted(states.keys() ^ following.keys())):
         raise InputError(
