@@ -68,6 +68,9 @@ NAME, VALUE = ("name", "variable", "feature", "field", "sensor", "signal", "key"
 """The two special columns of a long table. `NAME` lists possible names of the column that names each number. `VALUE` is
 the name of the column with the numbers."""
 
+WITH_COMMAS = re.compile(r"[+-]?(\d{1,3}([,' ]\d{3})+(\.\d+)?|\d+,\d+)")
+"""Pattern of a number with marks between thousands, or with a decimal comma."""
+
 TRUE, FALSE = ("true", "1", "1.0", "yes", "t", "y"), ("false", "0", "0.0", "no", "f", "n", "", "nan", "none")
 """Texts of flags, in lower case."""
 
@@ -126,6 +129,7 @@ def table_source(table: Table, path: str, columns: Columns = Columns(), first: i
     for name in (*columns.state, *filter(None, [columns.episode])):
         if name not in table:
             raise InputError(f"{path}: no column {name!r}; expected one of {_listed(names)}")
+    table = {name: column if _is_text_role(name) else _with_numbers(column) for name, column in table.items()}
     table = _ordered(_wide(table, columns, path), columns, path)
     layout = _Layout.of(table, columns, path)
     episodes = [layout.episode(start, stop, number) for number, (start, stop) in enumerate(layout.bounds(), first)]
@@ -402,6 +406,26 @@ def _holds_xml(column: NDArray[Any]) -> bool:
     return isinstance(first, str) and first.lstrip().startswith("<")
 
 
+def _with_numbers(column: NDArray[Any]) -> NDArray[Any]:
+    """A column of numbers, some of which are written as texts, as numbers. Any other column is returned unchanged."""
+    if column.dtype.kind != "O":
+        return column
+    known = [each for each in column.tolist() if each is not None]
+    numeric = [isinstance(each, int | float) and not isinstance(each, bool) for each in known]
+    written = all(
+        is_number or (isinstance(each, str) and _is_number(each))
+        for each, is_number in zip(known, numeric, strict=True)
+    )
+    if not any(numeric) or not written:
+        return column
+    return np.array([np.nan if each is None else float(each) for each in column.tolist()])
+
+
+def _is_text_role(name: str) -> bool:
+    """Whether a column has the name of one beside the states, so that it may hold texts."""
+    return any(name.lower() in known for known in ROLES_OF_COLUMNS.values())
+
+
 def _require_no_spoilt(column: NDArray[Any], where: str) -> None:
     """Check that a column is none of numbers with some texts among them, such as "n/a".
 
@@ -412,13 +436,16 @@ def _require_no_spoilt(column: NDArray[Any], where: str) -> None:
     """
     if column.dtype.kind not in "OUS":
         return
-    texts = dict.fromkeys(each if isinstance(each, str) else "" if each is None else str(each) for each in column)
-    numbers = [text for text in texts if _is_number(text)]
-    if len(texts) > len(numbers) >= max(len(texts) / 2, 2):
-        text = next(text for text in texts if not _is_number(text))
+    texts: dict[str, int] = {}
+    for row, each in enumerate(column.tolist()):
+        texts.setdefault(each if isinstance(each, str) else "" if each is None else str(each), row)
+    odd = [text for text in texts if not _is_number(text)]
+    numbers = [text for text in texts if _is_number(text) or WITH_COMMAS.fullmatch(text.strip())]
+    if odd and len(numbers) >= max(len(texts) / 2, 2):
         raise InputError(
-            f"{where} holds numbers, and {text[:40]!r} among them; expected a number in each row: correct it, drop the "
-            "episode, or choose other columns (--state-columns)"
+            f"{where} holds numbers, and {odd[0][:40]!r} among them; expected a number in each row, without "
+            f"marks between digits: correct row {texts[odd[0]]}, drop the episode, or choose other columns "
+            "(--state-columns)"
         )
 
 

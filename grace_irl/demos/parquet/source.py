@@ -441,7 +441,7 @@ def _has_states(schema: pa.Schema) -> bool:
     whole = [schema.field(name).type for name in STATE if name in schema.names]
     if any(is_list(each) or is_text(each) for each in whole):
         return True
-    numbers = [name for name in schema.names if _is_number(schema.field(name).type)]
+    numbers = [n for n in schema.names if _is_number(k := schema.field(n).type) or pa.types.is_decimal(k)]
     return any(name not in COLUMNS for name in numbers)
 
 
