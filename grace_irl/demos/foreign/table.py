@@ -207,6 +207,7 @@ class _Layout:
             ends = np.zeros(count, np.bool_)
             for role in {"terminated", "truncated"} & self.beside.keys():
                 ends |= self._marks(role, self.table[self.beside[role]])
+            self._require_ends(ends)
             starts = [0, *(np.flatnonzero(ends) + 1).tolist()]
             yield from pairwise(starts if starts[-1] == count else [*starts, count])
             return
@@ -221,6 +222,25 @@ class _Layout:
                 "expected the rows of an episode together: sort by episode and step"
             )
         yield from pairwise(starts)
+
+    def _require_ends(self, ends: NDArray[np.bool_]) -> None:
+        """Check that no step is smaller than the one before, unless a flag ends an episode between them.
+
+        Raises:
+            InputError: a step goes back within an episode.
+        """
+        step = _first_of(STEP, self.table)
+        if step is None or step in self.states or self.table[step].dtype.kind not in "iuf":
+            return
+        steps = self.table[step]
+        back = np.flatnonzero((steps[1:] < steps[:-1]) & ~ends[:-1])
+        if len(back):
+            row = int(back[0]) + 1
+            raise InputError(
+                f"{self.path}: {step} goes back from {steps[row - 1]} to {steps[row]} in row {row}, and no flag ends "
+                "an episode before it; expected a flag there, or a column that numbers the episodes: add one "
+                "(--episode-column)"
+            )
 
     def episode(self, start: int, stop: int, number: int) -> Episode:
         """The episode of the rows from `start` to `stop`."""

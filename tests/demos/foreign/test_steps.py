@@ -60,3 +60,9 @@ def test_records_in_parquet_are_in_order_and_say_what_is_left_out(tmp_path: Path
     pq.write_table(pa.table(table | {"step": [1, 0]}), tmp_path / "set.parquet")
     with pytest.raises(InputError, match="rows of episode 0 are not in the order of their steps"):
         load([tmp_path / "set.parquet"], role="expert")
+
+
+def test_steps_that_begin_again_without_a_flag_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "set.csv").write_text("step,x,done\n0,1,0\n1,2,1\n0,3,0\n1,4,0\n0,5,0\n")
+    with pytest.raises(InputError, match="step goes back from 1 to 0 in row 4, and no flag ends an episode before it"):
+        states(tmp_path / "set.csv")
