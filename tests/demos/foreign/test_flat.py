@@ -1,5 +1,6 @@
 """Flat arrays whose rows or flags are not those of D4RL."""
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -37,3 +38,17 @@ def test_a_second_array_of_flags_counts_if_the_first_has_none(tmp_path: Path) ->
     found = [item.trajectory for item in read(tmp_path, observations=STATES, **more)]
     assert [len(each.states) for each in found] == [3, 4]
     assert [(each.terminated, each.truncated) for each in found] == [(True, False), (False, True)]
+
+
+def test_arrays_of_objects_beside_flat_ones_are_not_opened(tmp_path: Path) -> None:
+    more = {"next_observations": AFTER, "terminals": np.array([0, 1, 0, 0, 1]), "infos": np.array([{}] * 5, object)}
+    found = read(tmp_path, observations=STATES, **more)
+    assert len(found) == 2
+    assert "left out: infos" in found.notes[0]
+
+
+def test_a_zip_archive_without_arrays_says_what_it_holds(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "expert.csv.zip", "w") as archive:
+        archive.writestr("expert.csv", "episode,x\n0,1\n")
+    with pytest.raises(InputError, match=r"a zip archive of expert\.csv; expected npz arrays: unpack it"):
+        load([tmp_path / "expert.csv.zip"])
