@@ -14,7 +14,7 @@ from grace_irl.cli.ending import interrupted_code, terminable
 from grace_irl.errors import GraceError
 from grace_irl.text import harmless_stream, line
 
-MANY = ("--demos", "--negatives", "--from")  # options that accept several values after one flag
+MANY = ("--demos", "--experts", "--negatives", "--from")  # options that accept several values after one flag
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from grace_irl.demos.trajectory import Demonstrations, Trajectory
+import numpy as np
+
+from grace_irl.demos.source import Source
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Role, Trajectory
 from grace_irl.errors import InputError
+from grace_irl.states.kind import Allocate
 
 
 def in_order(demonstrations: Demonstrations, fields: Sequence[str], name: str) -> Demonstrations:
@@ -34,6 +38,41 @@ def in_order(demonstrations: Demonstrations, fields: Sequence[str], name: str) -
         for item in demonstrations.items
     )
     return replace(demonstrations, metadata=replace(demonstrations.metadata, fields=tuple(fields)), items=items)
+
+
+class SourceInOrder:
+    """A source with the components of its vectors in another order (see `Source`).
+
+    Args:
+        source: the source.
+        fields: names of the components in the new order.
+    """
+
+    def __init__(self, source: Source, fields: Sequence[str]) -> None:
+        known = source.header.metadata.fields
+        self.path, self._source = source.path, source
+        self._places = [known.index(each) for each in fields]
+        self.header = replace(source.header, metadata=replace(source.header.metadata, fields=tuple(fields)))
+        self.nbytes = int(getattr(source, "nbytes", 0))
+
+    def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
+        """See `Source.demonstrations`."""
+        for item in self._source.demonstrations(role, allocate):
+            states = item.trajectory.states
+            assert isinstance(states, np.ndarray)  # only vectors name their components
+            states[...] = states[:, self._places]
+            yield replace(item, trajectory=replace(item.trajectory, states=states))
+
+
+def source_in_order(source: Source, fields: Sequence[str]) -> Source:
+    """The source, with the components of its vectors in the order of `fields`.
+
+    A source that names other components, or none, is returned unchanged.
+    """
+    known = source.header.metadata.fields
+    if known == tuple(fields) or sorted(known) != sorted(fields):
+        return source
+    return SourceInOrder(source, fields)
 
 
 def require_width(trajectory: Trajectory, fields: Sequence[str], name: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from grace_irl.demos.files import SUFFIX, Format, SetOfFiles, expand, open_writer, passed_over
 from grace_irl.demos.foreign.table import Columns
-from grace_irl.demos.header import Header, role_of
+from grace_irl.demos.header import Header, merge, role_of
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.scramble import ScrambleMap
 from grace_irl.demos.screenshots import Keep
@@ -125,7 +125,10 @@ def scramble(
         raise InputError(f"--seed {seed}; expected 0 or more")
     else:
         table = ScrambleMap.draw(seed, _first(files.opened(0), pairs[0][0]).trajectory)
-    copied = [_copy(each, *pair, None, Stated(), table) for each, pair in zip(files, pairs, strict=True)]
+    first, copied = files.opened(0).header, []
+    for each, pair in zip(files, pairs, strict=True):
+        merge([first, each.header], [str(pairs[0][0]), str(pair[0])])  # the map is for the components of the first file
+        copied.append(_copy(each, *pair, None, Stated(), table))
     file = Path(target)
     beside = file.with_name(f"{file.stem}.scramble.json") if len(copied) == 1 and copied[0].path == str(file) else None
     place = beside or file / MAP_NAME

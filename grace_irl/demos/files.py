@@ -12,6 +12,7 @@ from typing import Literal, get_args
 
 from grace_irl.contents import require_inside
 from grace_irl.demos import tfrecord
+from grace_irl.demos.components import source_in_order
 from grace_irl.demos.foreign.table import Columns
 from grace_irl.demos.formats import (
     ARRAYS,
@@ -213,7 +214,7 @@ def open_set(
 
 
 class SetOfFiles:
-    """The files of a set. Each file is opened on demand. One kind of states is chosen for the whole set.
+    """The files of a set. Each file is opened on demand. The set has one kind of states and one order of components.
 
     Args:
         files: demo files, Minari folders and Minari ids.
@@ -246,7 +247,7 @@ class SetOfFiles:
         source = self._opened(place)
         if source.header.kinds or self._kind:
             source.header = with_kind(source.header, self.choice)
-        return source
+        return source_in_order(source, self._order) if len(self.files) > 1 else source
 
     def demonstrations(self, place: int, role: Role | None) -> Iterator[Demonstration]:
         """The demonstrations of a file, one at a time.
@@ -264,6 +265,12 @@ class SetOfFiles:
         """The kind chosen for all states; None if there is no choice (see `choose_kind`)."""
         headers = [self._opened(place).header for place in range(len(self.files))]
         return choose_kind(headers, self.files, self._states, self._kind)
+
+    @cached_property
+    def _order(self) -> tuple[str, ...]:
+        """Names of the components of vectors, in the order of the first file that has names; () if none has."""
+        headers = (self._opened(place).header for place in range(len(self.files)))
+        return next((header.metadata.fields for header in headers if header.metadata.fields), ())
 
     def _opened(self, place: int) -> Source:
         source = open_source(self.files[place], None, self._kind, self._columns)

@@ -199,7 +199,7 @@ def merge(headers: Sequence[Header], names: Sequence[str]) -> Metadata:
         if first.fields and other.fields and other.fields != first.fields:
             raise InputError(
                 f"{name}: fields {_names(other.fields)} beside {names[0]} with {_names(first.fields)}; "
-                "expected the same fields in the same order: convert one of them"
+                "expected the same fields: convert one of them"
             )
         if other.fields and not first.fields:
             first = replace(first, fields=other.fields)

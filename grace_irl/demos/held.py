@@ -9,7 +9,6 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from grace_irl.demos.components import in_order
 from grace_irl.demos.header import HeaderBuilder
 from grace_irl.demos.source import build, unicode_text
 from grace_irl.demos.spelling import spelled_set
@@ -75,12 +74,6 @@ class HeldSource:
                 role=role or each.role,
                 task=unicode_text(each.task, where),
             )
-
-    def in_order(self, fields: Sequence[str]) -> None:
-        """Put the components of vectors in the order of `fields`. Do nothing if `fields` has other names."""
-        if sorted(self._held.metadata.fields) == sorted(fields):
-            self._held = in_order(self._held, fields, str(self.path))
-            self.header = replace(self.header, metadata=self._held.metadata)
 
 
 def _kinds(trajectories: Sequence[Trajectory]) -> tuple[str, ...]:

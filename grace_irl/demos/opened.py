@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from grace_irl.demos.foreign.episode import EpisodesSource
-from grace_irl.demos.foreign.streamed import StreamedTable
+from grace_irl.demos.components import source_in_order
 from grace_irl.demos.header import merge, read_notes, role_of
-from grace_irl.demos.held import HeldSource
 from grace_irl.demos.kind_rule import choose_kind, with_kind
 from grace_irl.demos.memory import (
     EPISODE_BYTES,
@@ -62,8 +60,8 @@ class OpenSet:
         self.choice = choose_kind([source.header for source in self._sources], names, states, kind)
         for source in self._sources:
             source.header = with_kind(source.header, self.choice)
-            if isinstance(source, EpisodesSource | HeldSource | StreamedTable):
-                source.in_order(self._sources[0].header.metadata.fields)
+        order = next((fields for source in self._sources if (fields := source.header.metadata.fields)), ())
+        self._sources = [source_in_order(source, order) for source in self._sources]
         headers = [source.header for source in self._sources]
         self.metadata = merge(headers, names)
         self._roles = [forced or role_of(source.header, source.path) for source, forced in wanted]

@@ -12,6 +12,7 @@ from grace_irl.cli import spread
     [
         ("fit --demos a b --seed 1", "fit --demos a --demos b --seed 1"),
         ("fit --demos a --negatives b c d", "fit --demos a --negatives b --negatives c --negatives d"),
+        ("fit --experts a b --negatives c", "fit --experts a --experts b --negatives c"),
         ("score r.py --demos a b", "score r.py --demos a --demos b"),
         ("score --demos a b r.py", "score --demos a --demos b r.py"),
         ("fit --demos=a --json", "fit --demos=a --json"),

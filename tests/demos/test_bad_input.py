@@ -312,10 +312,10 @@ def test_mixed_widths(vectors: Demonstrations, states_only: Demonstrations, tmp_
 def test_mixed_fields(vectors: Demonstrations, tmp_path: Path) -> None:
     save(vectors, tmp_path / "a.parquet")
     save(
-        replace(vectors, metadata=replace(vectors.metadata, fields=("speed", "height", "angle"))),
+        replace(vectors, metadata=replace(vectors.metadata, fields=("speed", "height", "depth"))),
         tmp_path / "b.parquet",
     )
-    refuses(tmp_path, "b.parquet", "speed, height", "same fields in the same order")
+    refuses(tmp_path, "b.parquet", "speed, height", "same fields")
 
 
 def test_no_role(tmp_path: Path) -> None:

@@ -60,13 +60,16 @@ def open_foreign(file: Path, memory: Memory) -> Source:
     """
     with zipfile.ZipFile(file) as archive:
         names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
-        members = {name: Member(archive, name, file, memory) for name in names}
-        flat = is_flat(members)
-        wanted = {name: each for name, each in members.items() if not flat or name in KNOWN}
+        if not names:
+            inside = ", ".join(archive.namelist()[:6])[:200] or "nothing"
+            raise InputError(f"{file}: a zip archive of {inside}; expected npz arrays: unpack it, or export it as CSV")
+        flat = is_flat(dict.fromkeys(names))
+        # Other arrays beside flat ones are not opened: they may be pickles.
+        wanted = {name: Member(archive, name, file, memory) for name in names if not flat or name in KNOWN}
         memory.require(2 * sum(each.nbytes for each in wanted.values()), str(file))
         arrays = {name: each.whole() for name, each in wanted.items()}
     if flat:
-        return flat_source(arrays | dict.fromkeys(members.keys() - wanted.keys()), str(file))
+        return flat_source(arrays | dict.fromkeys(name for name in names if name not in wanted), str(file))
     if len(arrays) == 1 and next(iter(arrays.values())).ndim >= 3:
         return source_of(next(iter(arrays.values())), str(file))
     return source_of(list(arrays.values()), str(file))

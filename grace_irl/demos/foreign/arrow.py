@@ -35,6 +35,8 @@ def columns_of(table: pa.Table, where: str) -> dict[str, NDArray[Any]]:
 
 
 def _column(column: pa.ChunkedArray) -> NDArray[Any]:
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64())
     kind = column.type
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
         if not column.null_count:

@@ -42,13 +42,16 @@ def flat_source(arrays: Mapping[str, Any], path: str) -> EpisodesSource:
         path: file or argument, for messages.
 
     Raises:
-        InputError: arrays of different lengths, or flags other than 0 and 1.
+        InputError: arrays of different lengths, flags other than 0 and 1, or rows that are not in order.
     """
     left = [name for name in arrays if name not in KNOWN]
     ends = [str(name) for name in (_found(TERMINALS, arrays), _found(TIMEOUTS, arrays)) if name]
     said = f"{path}: states are {_found(OBSERVATIONS, arrays)}; episodes end at {' and '.join(ends)}"
     said += f"; left out: {', '.join(left[:12])}{', …' if len(left) > 12 else ''}" if left else ""
-    return EpisodesSource(path, list(flat_episodes(arrays, path)), notes=[said])
+    episodes = list(flat_episodes(arrays, path))
+    cut = sum(not (each.terminated or each.truncated) for each in episodes[:-1]) if _found(NEXT, arrays) else 0
+    said += f"; without a flag, {cut} end where the next observation is not that of the next row" if cut else ""
+    return EpisodesSource(path, episodes, notes=[said])
 
 
 def flat_episodes(arrays: Mapping[str, Any], path: str) -> Iterator[Episode]:
@@ -68,9 +71,21 @@ def flat_episodes(arrays: Mapping[str, Any], path: str) -> Iterator[Episode]:
                 "expected one for each row"
             )
     ends = {names: _flags(columns[names], f"{path}: {_found(names, arrays)}", count) for names in (TERMINALS, TIMEOUTS)}
+    first = _found(TERMINALS, arrays)
+    if (
+        first is not None and not ends[TERMINALS].any()
+    ):  # another array of flags may hold them, such as `dones` beside `terminals`
+        others = [name for name in TERMINALS[TERMINALS.index(first) + 1 :] if name in arrays]
+        for name in others:
+            flags = _rows((name,), arrays, path)
+            if not isinstance(flags, Mapping) and _length(flags) == count:
+                ends[TERMINALS] = ends[TERMINALS] | (_flags(flags, f"{path}: {name}", count) & ~ends[TIMEOUTS])
     if not count:
         raise InputError(f"{path}: no episodes; expected at least one row")
-    starts = [0, *(np.flatnonzero(ends[TERMINALS] | ends[TIMEOUTS]) + 1).tolist()]
+    over = ends[TERMINALS] | ends[TIMEOUTS]
+    if following is not None:
+        over[:-1] |= _resets(states, following, over, f"{path}: {_found(NEXT, arrays)}")
+    starts = [0, *(np.flatnonzero(over) + 1).tolist()]
     bounds = pairwise(starts if starts[-1] == count else [*starts, count])
     for number, (start, stop) in enumerate(bounds):
         own = _sliced(states, start, stop)
@@ -88,6 +103,35 @@ def flat_episodes(arrays: Mapping[str, Any], path: str) -> Iterator[Episode]:
             terminated=bool(ends[TERMINALS][stop - 1]) and following is not None,
             truncated=bool(ends[TIMEOUTS][stop - 1]),
         )
+
+
+def _resets(states: Rows, following: Rows, over: NDArray[np.bool_], where: str) -> NDArray[np.bool_]:
+    """Flags for the rows without a flag after which an episode begins: the next state is not that of the next row.
+
+    Raises:
+        InputError: most rows are such rows, as in a shuffled replay buffer.
+    """
+    if isinstance(states, Mapping) != isinstance(following, Mapping):
+        return np.zeros(len(over) - 1, np.bool_)  # `_joined` refuses these
+    pairs = (
+        [(states[name], following[name]) for name in states if name in following]
+        if isinstance(states, Mapping) and isinstance(following, Mapping)
+        else [(states, following)]
+    )
+    found = np.zeros(len(over) - 1, np.bool_)
+    for own, after in pairs:
+        one, other = np.asarray(own)[1:], np.asarray(after)[:-1]
+        if one.shape == other.shape and one.dtype.kind in "biuf" and other.dtype.kind in "biuf":
+            exact = one.dtype.kind != "f" and other.dtype.kind != "f"
+            same = one == other if exact else np.isclose(one, other, equal_nan=True)
+            found |= ~same.reshape(len(same), -1).all(axis=1)
+    found &= ~over[:-1]
+    if found.sum() > (~over[:-1]).sum() / 2:
+        raise InputError(
+            f"{where} are mostly not the observations one row later; expected rows in order: a replay buffer that was "
+            "shuffled has no episodes, write it before it is"
+        )
+    return found
 
 
 Rows = NDArray[Any] | Mapping[str, NDArray[Any]]

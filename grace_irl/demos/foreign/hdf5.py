@@ -8,7 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from grace_irl.demos.foreign.episode import Episode, EpisodesSource, column_of, joined
-from grace_irl.demos.foreign.flat import ACTIONS, KNOWN, OBSERVATIONS, REWARDS, TERMINALS, flat_source, is_flat
+from grace_irl.demos.foreign.flat import (
+    ACTIONS,
+    KNOWN,
+    NEXT,
+    OBSERVATIONS,
+    REWARDS,
+    TERMINALS,
+    TIMEOUTS,
+    flat_source,
+    is_flat,
+)
 from grace_irl.demos.hdf5 import Hdf5File
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.trajectory import step_rewards
@@ -59,17 +69,24 @@ def _read(opened: Hdf5File, file: Path) -> EpisodesSource:
             "robomimic's data/demo_0, data/demo_1, …"
         )
     episodes = [_episode(opened, (*root, found[0]), f"{where}: {found[0]}") for found in groups]
-    return EpisodesSource(file, episodes)
+    read = {found[0] for found in groups}
+    others = [name for name in opened.names(root, where) if name not in read and GROUP.match(name)]
+    more = ", …" if len(others) > 12 else ""
+    notes = [f"{file}: passed over: {', '.join(others[:12])}{more} (expected demo_0, demo_1, …)"] if others else []
+    return EpisodesSource(file, episodes, notes=notes)
 
 
 def _episode(opened: Hdf5File, group: tuple[str, ...], where: str) -> Episode:
     """The episode of a group.
 
-    If the group has `next_obs` with the same parts as the observations, the last row of `next_obs` becomes the last
-    state.
+    If the group has next observations, their last row becomes the last state, unless the observations hold it already.
+
+    Raises:
+        InputError: next observations with other parts than the observations.
     """
     names = opened.names(group, where)
-    found = {kind: next((name for name in kind if name in names), None) for kind in (OBSERVATIONS, ACTIONS, REWARDS)}
+    kinds = (OBSERVATIONS, NEXT, ACTIONS, REWARDS, TERMINALS, TIMEOUTS)
+    found = {kind: next((name for name in kind if name in names), None) for kind in kinds}
     name = found[OBSERVATIONS]
     if name is None:
         raise InputError(f"{where}: {', '.join(names[:8])}; expected observations in a group or dataset 'obs'")
@@ -77,9 +94,15 @@ def _episode(opened: Hdf5File, group: tuple[str, ...], where: str) -> Episode:
     # `obs` is read.
     states = _rows(opened, (*group, name), where)
     states = states if isinstance(states, dict) else {"": states}
-    following = _rows(opened, (*group, "next_obs"), where) if "next_obs" in names else {}
+    following = {} if found[NEXT] is None else _rows(opened, (*group, str(found[NEXT])), where)
     following = following if isinstance(following, dict) else {"": following}
-    if states.keys() == following.keys():
+    if following and (odd := sorted(states.keys() ^ following.keys())):
+        raise InputError(
+            f"{where}: part {odd[0]!r} in only one of {name} and {found[NEXT]}; expected the same parts in both: write "
+            "it in both, or in neither"
+        )
+    final = any(len(part) < len(states[key]) for key, part in following.items())
+    if following and not final:
         states = {key: joined(part, following[key][-1:], where) for key, part in states.items()}
     count = min(map(len, states.values()), default=0)
     beside = {
@@ -87,8 +110,14 @@ def _episode(opened: Hdf5File, group: tuple[str, ...], where: str) -> Episode:
         for kind in (ACTIONS, REWARDS)
     }
     actions, rewards = beside[ACTIONS], beside[REWARDS]
-    flags = next((each for each in TERMINALS if each in names), None)
-    ended = flags is not None and bool(opened.array((*group, flags), where)[-1:].any())
+    ends = {
+        kind: None if found[kind] is None else opened.array((*group, str(found[kind])), where)
+        for kind in (TERMINALS, TIMEOUTS)
+    }
+    ended, cut = (flags is not None and bool(flags[-1:].any()) for flags in ends.values())
+    # With one row more than actions (or flags), the observations hold the state after the last action.
+    beside_steps = next((each for each in (actions, ends[TERMINALS]) if each is not None), None)
+    final = bool(following) or (beside_steps is not None and len(beside_steps) == count - 1)
     return Episode(
         states[""] if set(states) == {""} else states,
         where,
@@ -96,7 +125,8 @@ def _episode(opened: Hdf5File, group: tuple[str, ...], where: str) -> Episode:
         rewards=None
         if rewards is None
         else step_rewards(column_of(rewards[:count], f"{where}, {found[REWARDS]}"), count - 1),
-        terminated=ended and states.keys() == following.keys(),
+        terminated=ended and final,
+        truncated=cut,
     )
 
 

@@ -22,6 +22,7 @@ from grace_irl.contents import require_inside
 from grace_irl.demos.foreign.arrow import columns_of
 from grace_irl.demos.foreign.episode import Episode, EpisodesSource, column_of, rows_of
 from grace_irl.demos.memory import Memory
+from grace_irl.demos.parquet.schema import is_list
 from grace_irl.demos.trajectory import step_rewards
 from grace_irl.errors import InputError
 
@@ -66,7 +67,13 @@ def open_dataset(folder: Path, memory: Memory) -> EpisodesSource:
     for file in files:
         require_inside(file, folder)
         episodes += _episodes(_table(file, [*wanted, *BESIDE], memory), wanted, tasks, f"{folder}: ")
-    episodes.sort(key=lambda each: int(each.where.rsplit(" ", 1)[1]))
+    episodes.sort(key=_number)
+    for one, other in pairwise(episodes):
+        if _number(one) == _number(other):
+            raise InputError(
+                f"{one.where} is in the data twice, or in two parts; expected the rows of an episode together, once: "
+                "remove the second copy, or write the data set again"
+            )
     notes = [f"{folder}: left out: {', '.join(pictures)} (pictures are not read)"] if pictures else []
     return EpisodesSource(folder, episodes, _names(features[STATE]) if wanted == [STATE] else (), notes)
 
@@ -78,7 +85,14 @@ def _table(file: Path, columns: list[str], memory: Memory) -> dict[str, NDArray[
         size = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
         memory.require(FACTOR * max(size, 8 * about.num_rows * len(columns)), str(file))
         present = [name for name in columns if name in opened.schema_arrow.names]
-        table = columns_of(opened.read(columns=present, use_threads=False), str(file))
+        read = opened.read(columns=present, use_threads=False)
+        table = columns_of(read, str(file))
+        for name in present:
+            kind = read.schema.field(name).type
+            if is_list(kind) and pa.types.is_float32(kind.value_type):  # Python's numbers would become float64
+                for place, row in enumerate(table[name].tolist()):
+                    if row is not None and None not in row:
+                        table[name][place] = np.asarray(row, np.float32)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         said = (str(error).splitlines() or [type(error).__name__])[0].rstrip(". ")
         raise InputError(f"{file}: not readable as Parquet ({said}); expected a whole file: copy it again") from None
@@ -92,6 +106,7 @@ def _table(file: Path, columns: list[str], memory: Memory) -> dict[str, NDArray[
 def _episodes(
     table: Mapping[str, NDArray[Any]], parts: list[str], tasks: Mapping[int, str], prefix: str
 ) -> list[Episode]:
+    table = _in_order(table, prefix)
     ids = _whole(table["episode_index"], f"{prefix}episode_index")
     starts = [0, *(np.flatnonzero(np.diff(ids)) + 1).tolist(), len(ids)]
     episodes = []
@@ -119,6 +134,31 @@ def _episodes(
             )
         )
     return episodes
+
+
+def _number(episode: Episode) -> int:
+    return int(episode.where.rsplit(" ", 1)[1])
+
+
+def _in_order(table: Mapping[str, NDArray[Any]], prefix: str) -> Mapping[str, NDArray[Any]]:
+    """The table with the rows of each episode in the order of `frame_index`, if the table has this column.
+
+    Raises:
+        InputError: an episode has a frame twice.
+    """
+    if "frame_index" not in table or not len(table["frame_index"]):
+        return table
+    ids = _whole(table["episode_index"], f"{prefix}episode_index")
+    frames = _whole(table["frame_index"], f"{prefix}frame_index")
+    order = np.lexsort((frames, ids))
+    twice = np.flatnonzero((np.diff(frames[order]) == 0) & (np.diff(ids[order]) == 0))
+    if len(twice):
+        row = order[twice[0]]
+        raise InputError(
+            f"{prefix}episode {ids[row]} has frame_index {frames[row]} twice; expected each frame once: remove the "
+            "second copy, or write the data set again"
+        )
+    return {name: column[order] for name, column in table.items()}
 
 
 def _whole(column: NDArray[Any], where: str) -> NDArray[np.int64]:

@@ -79,12 +79,6 @@ class StreamedTable:
                 number += 1
                 yield item
 
-    def in_order(self, fields: Sequence[str]) -> None:
-        """See `EpisodesSource.in_order`."""
-        if sorted(self._fields) == sorted(fields):
-            self._fields = tuple(fields)
-            self.header = replace(self.header, metadata=replace(self.header.metadata, fields=self._fields))
-
     def _require_alike(self, source: EpisodesSource) -> None:
         """Check that the states of `source` have the same columns as the states of the first episodes."""
         if sorted(source.header.metadata.fields) != sorted(self.header.metadata.fields):

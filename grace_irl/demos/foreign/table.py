@@ -68,6 +68,9 @@ NAME, VALUE = ("name", "variable", "feature", "field", "sensor", "signal", "key"
 """The two special columns of a long table. `NAME` lists possible names of the column that names each number. `VALUE` is
 the name of the column with the numbers."""
 
+WITH_COMMAS = re.compile(r"[+-]?(\d{1,3}([,' ]\d{3})+(\.\d+)?|\d+,\d+)")
+"""Pattern of a number with marks between thousands, or with a decimal comma."""
+
 TRUE, FALSE = ("true", "1", "1.0", "yes", "t", "y"), ("false", "0", "0.0", "no", "f", "n", "", "nan", "none")
 """Texts of flags, in lower case."""
 
@@ -126,6 +129,7 @@ def table_source(table: Table, path: str, columns: Columns = Columns(), first: i
     for name in (*columns.state, *filter(None, [columns.episode])):
         if name not in table:
             raise InputError(f"{path}: no column {name!r}; expected one of {_listed(names)}")
+    table = {name: column if _is_text_role(name) else _with_numbers(column) for name, column in table.items()}
     table = _ordered(_wide(table, columns, path), columns, path)
     layout = _Layout.of(table, columns, path)
     episodes = [layout.episode(start, stop, number) for number, (start, stop) in enumerate(layout.bounds(), first)]
@@ -166,6 +170,7 @@ class _Layout:
         actions = tuple(name for name in table if ACTION.fullmatch(name) and name not in (*whole, *taken))
         free = [name for name in table if name not in (*taken, *actions)]
         numbers = [name for name in free if table[name].dtype.kind in "biuf" and not _is_aside(name)]
+        numbers = [name for name in numbers if not _is_next(name, numbers)]
         states = whole or tuple(numbers)
         for name in () if whole else (each for each in free if not _is_aside(each)):
             _require_no_spoilt(table[name], f"{path}: column {name!r}")
@@ -202,6 +207,7 @@ class _Layout:
             ends = np.zeros(count, np.bool_)
             for role in {"terminated", "truncated"} & self.beside.keys():
                 ends |= self._marks(role, self.table[self.beside[role]])
+            self._require_ends(ends)
             starts = [0, *(np.flatnonzero(ends) + 1).tolist()]
             yield from pairwise(starts if starts[-1] == count else [*starts, count])
             return
@@ -216,6 +222,25 @@ class _Layout:
                 "expected the rows of an episode together: sort by episode and step"
             )
         yield from pairwise(starts)
+
+    def _require_ends(self, ends: NDArray[np.bool_]) -> None:
+        """Check that no step is smaller than the one before, unless a flag ends an episode between them.
+
+        Raises:
+            InputError: a step goes back within an episode.
+        """
+        step = _first_of(STEP, self.table)
+        if step is None or step in self.states or self.table[step].dtype.kind not in "iuf":
+            return
+        steps = self.table[step]
+        back = np.flatnonzero((steps[1:] < steps[:-1]) & ~ends[:-1])
+        if len(back):
+            row = int(back[0]) + 1
+            raise InputError(
+                f"{self.path}: {step} goes back from {steps[row - 1]} to {steps[row]} in row {row}, and no flag ends "
+                "an episode before it; expected a flag there, or a column that numbers the episodes: add one "
+                "(--episode-column)"
+            )
 
     def episode(self, start: int, stop: int, number: int) -> Episode:
         """The episode of the rows from `start` to `stop`."""
@@ -350,18 +375,28 @@ def _ordered(table: Table, columns: Columns, path: str) -> Table:
     """Sort the rows of each episode by step, if a column numbers the steps.
 
     Raises:
-        InputError: the rows are not in order, and an episode has a step twice, as if two episodes had one number.
+        InputError: a row without a step; or rows that are not in order, and an episode that has a step twice, as if two
+            episodes had one number.
     """
     step, by_episode = _first_of(STEP, table), columns.episode or _first_of(EPISODE, table)
-    if step is None or by_episode is None or step in columns.state or table[step].dtype.kind not in "iuf":
+    if step is None or by_episode is None or table[step].dtype.kind not in "iuf":
         return table
-    ids = _texts(table[by_episode])
-    same = ids[1:] == ids[:-1]
-    if not (np.diff(table[step])[same] < 0).any():
+    steps, ids = table[step], _texts(table[by_episode])
+    is_state = step in columns.state  # a state such as "t" may be a counter, too: its values decide
+    if np.isnan(steps).any():
+        if is_state:
+            return table
+        row = int(np.flatnonzero(np.isnan(steps))[0])
+        found = f"{path}: no {step} in row {row}"
+        raise InputError(f"{found}; expected a number in each row: fill it in, or drop the column")
+    # No differences: those of unsigned numbers are never negative.
+    if not (steps[1:] < steps[:-1])[ids[1:] == ids[:-1]].any():
         return table
     order = {each: place for place, each in enumerate(dict.fromkeys(ids.tolist()))}
-    rows = np.lexsort((table[step], np.array([order[each] for each in ids.tolist()])))
-    twice = np.flatnonzero((np.diff(table[step][rows]) == 0) & (ids[rows][1:] == ids[rows][:-1]))
+    rows = np.lexsort((steps, np.array([order[each] for each in ids.tolist()])))
+    twice = np.flatnonzero((steps[rows][1:] == steps[rows][:-1]) & (ids[rows][1:] == ids[rows][:-1]))
+    if is_state and (len(twice) or (steps != np.round(steps)).any()):
+        return table
     if len(twice):
         row = rows[twice[0]]
         raise InputError(
@@ -391,6 +426,26 @@ def _holds_xml(column: NDArray[Any]) -> bool:
     return isinstance(first, str) and first.lstrip().startswith("<")
 
 
+def _with_numbers(column: NDArray[Any]) -> NDArray[Any]:
+    """A column of numbers, some of which are written as texts, as numbers. Any other column is returned unchanged."""
+    if column.dtype.kind != "O":
+        return column
+    known = [each for each in column.tolist() if each is not None]
+    numeric = [isinstance(each, int | float) and not isinstance(each, bool) for each in known]
+    written = all(
+        is_number or (isinstance(each, str) and _is_number(each))
+        for each, is_number in zip(known, numeric, strict=True)
+    )
+    if not any(numeric) or not written:
+        return column
+    return np.array([np.nan if each is None else float(each) for each in column.tolist()])
+
+
+def _is_text_role(name: str) -> bool:
+    """Whether a column has the name of one beside the states, so that it may hold texts."""
+    return any(name.lower() in known for known in ROLES_OF_COLUMNS.values())
+
+
 def _require_no_spoilt(column: NDArray[Any], where: str) -> None:
     """Check that a column is none of numbers with some texts among them, such as "n/a".
 
@@ -401,13 +456,16 @@ def _require_no_spoilt(column: NDArray[Any], where: str) -> None:
     """
     if column.dtype.kind not in "OUS":
         return
-    texts = dict.fromkeys(each if isinstance(each, str) else "" if each is None else str(each) for each in column)
-    numbers = [text for text in texts if _is_number(text)]
-    if len(texts) > len(numbers) >= max(len(texts) / 2, 2):
-        text = next(text for text in texts if not _is_number(text))
+    texts: dict[str, int] = {}
+    for row, each in enumerate(column.tolist()):
+        texts.setdefault(each if isinstance(each, str) else "" if each is None else str(each), row)
+    odd = [text for text in texts if not _is_number(text)]
+    numbers = [text for text in texts if _is_number(text) or WITH_COMMAS.fullmatch(text.strip())]
+    if odd and len(numbers) >= max(len(texts) / 2, 2):
         raise InputError(
-            f"{where} holds numbers, and {text[:40]!r} among them; expected a number in each row: correct it, drop the "
-            "episode, or choose other columns (--state-columns)"
+            f"{where} holds numbers, and {odd[0][:40]!r} among them; expected a number in each row, without "
+            f"marks between digits: correct row {texts[odd[0]]}, drop the episode, or choose other columns "
+            "(--state-columns)"
         )
 
 
@@ -426,6 +484,12 @@ def _is_aside(name: str) -> bool:
     name = name.lower()
     others = (each for role, each in ROLES_OF_COLUMNS.items() if role != "goal")
     return name in (*RESULTS, *EPISODE, *STEP) or any(name in each for each in others) or bool(INDEX.fullmatch(name))
+
+
+def _is_next(name: str, names: Sequence[str]) -> bool:
+    """Whether a column such as `next_x` holds the next state's number of a column `x`."""
+    found = re.fullmatch(r"next[._ ](.+)", name, re.IGNORECASE)
+    return found is not None and found[1].lower() in (each.lower() for each in names)
 
 
 def _is_flag(column: NDArray[Any]) -> bool:

@@ -143,8 +143,15 @@ def _csv(file: Path, delimiter: str, point: str) -> pa.Table:
 
 
 def _has_decimal_commas(table: pa.Table) -> bool:
-    texts = [column for column in table.columns if pa.types.is_string(column.type) and len(column)]
-    return any(DECIMAL_COMMA.fullmatch(text or "") for column in texts for text in column.to_pylist())
+    """Whether decimals have commas: most texts of a column are such numbers, and no column has decimals with points."""
+    if any(pa.types.is_floating(column.type) for column in table.columns):
+        return False
+    for column in table.columns:
+        texts = [text for text in column.to_pylist() if text] if pa.types.is_string(column.type) else []
+        commas = sum(DECIMAL_COMMA.fullmatch(text) is not None for text in texts)
+        if commas and commas + sum(text.lstrip("-").isdigit() for text in texts) > len(texts) / 2:
+            return True
+    return False
 
 
 def _object(line: bytes, where: str) -> dict[str, Any]:

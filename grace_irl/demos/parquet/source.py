@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from grace_irl.demos.foreign.table import STATE, Columns, is_table
+from grace_irl.demos.foreign.table import ACTION, ROLES_OF_COLUMNS, STATE, STEP, Columns, is_table
 from grace_irl.demos.header import KEY, Header
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.parquet.pages import Pages
@@ -112,6 +112,9 @@ class ParquetSource:
         self._schema: pa.Schema = self._file.schema_arrow
         raw = (self._file.metadata.metadata or {}).get(KEY.encode())
         self.header = _guess(self._schema) if raw is None else Header.from_json(raw, str(path))
+        if raw is None and (left := self._left_out()):
+            said = f"{path}: left out: {', '.join(left[:12])}{', …' if len(left) > 12 else ''}"
+            self.header = replace(self.header, notes=(*self.header.notes, said))
         if self.header.role is None and "role" in self._schema.names:
             self.header = replace(self.header, role="mixed")
         self.pictures = SetPictures(path, self._schema)
@@ -285,6 +288,11 @@ class ParquetSource:
             self._known.clear()
         return self._known.setdefault(text, text)
 
+    def _left_out(self) -> list[str]:
+        """The columns of a file from another program that this reader does not use."""
+        used = {*COLUMNS, *WORDED_COLUMNS, *FOREIGN.values(), *part_columns(self._schema.names).values()}
+        return [name for name in self._schema.names if name not in used and name not in STEP]
+
     def _wanted(self) -> list[str]:
         """The columns to read for trajectories."""
         columns = (*self._parts.values(), *TEXT_COLUMNS, *STEP_COLUMNS, *STATE_COLUMNS, *self._kind.sides)
@@ -323,15 +331,23 @@ class ParquetSource:
     def _episode_lengths(self) -> list[int]:
         """Number of rows of each episode.
 
-        Only the column `episode` is read, so memory can be checked before any states are read.
+        Only the columns `episode` and `step` are read, so memory can be checked before any states are read.
+
+        Raises:
+            InputError: an episode in two places, or rows that are not in the order of a column `step`.
         """
         lengths: list[int] = []
         seen: set[int] = set()
         last: int | None = None
+        before = -math.inf
+        step = next((name for name in STEP if name in self._schema.names and _is_number(self._column(name))), None)
+        columns = [self._name("episode"), *filter(None, [step])]
         try:
-            for batch in self._file.iter_batches(EPISODE_ROWS, columns=[self._name("episode")], use_threads=False):
+            for batch in self._file.iter_batches(EPISODE_ROWS, columns=columns, use_threads=False):
                 self._memory.require(NUMBER_BYTES * len(lengths), f"{self.path}: {len(lengths):,} episodes")
-                ids = numbers_of(batch.column(0))
+                ids = numbers_of(batch.column(columns[0]))
+                if step is not None:
+                    before = self._require_order(ids, batch.column(step), last, before)
                 bounds = [0, *(np.flatnonzero(np.diff(ids)) + 1).tolist(), len(ids)]
                 for start, stop in pairwise(bounds):
                     number = int(ids[start])
@@ -354,6 +370,29 @@ class ParquetSource:
             raise InputError(f"{self.path}: no rows; expected at least one trajectory")
         return lengths
 
+    def _require_order(self, ids: NDArray[Any], column: pa.Array, last: int | None, before: float) -> float:
+        """Check that the rows of each episode are in the order of their steps, and return the last step.
+
+        Args:
+            ids: number of each row's episode.
+            column: steps of the rows; a row without a step has no place in the order.
+            last, before: episode and step of the row before these rows.
+
+        Raises:
+            InputError: a step after a larger one.
+        """
+        if not len(column):
+            return before
+        steps = np.array([math.nan if each is None else each for each in column.to_pylist()])
+        back = (steps[1:] < steps[:-1]) & (ids[1:] == ids[:-1])
+        if back.any() or (int(ids[0]) == last and steps[0] < before):
+            number = int(ids[0] if not back.any() else ids[1:][back][0])
+            raise InputError(
+                f"{self.path}: rows of episode {number} are not in the order of their steps; expected the first step "
+                "first: sort by episode and step"
+            )
+        return float(steps[-1])
+
     def _column(self, name: str) -> pa.DataType:
         return self._schema.field(name).type
 
@@ -369,7 +408,7 @@ def open_parquet(file: Path, memory: Memory, columns: Columns = Columns()) -> So
     try:
         schema = pq.read_schema(file)
         ours = KEY.encode() in (schema.metadata or {})
-        wide = columns != Columns() or (not ours and (_is_wide(schema) or _is_labelled(schema)))
+        wide = columns != Columns() or (not ours and (_is_wide(schema) or _has_more(schema)))
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         wide = False  # `ParquetSource` reports the error
     if wide:
@@ -387,9 +426,14 @@ def _is_wide(schema: pa.Schema) -> bool:
     return not part_columns(schema.names) and is_table(schema.names) and _has_states(schema)
 
 
-def _is_labelled(schema: pa.Schema) -> bool:
-    """Whether a column `label` gives the roles of vectors. In this project's own files, the column is called `role`."""
-    return {"state", "label"} <= set(schema.names) and not {"role", "height"} & set(schema.names)
+def _has_more(schema: pa.Schema) -> bool:
+    """Whether a file of vectors has further columns that the reader of tables uses, such as `step` and `done`."""
+    names = set(schema.names)
+    if "height" in names or "state" not in names or is_text(schema.field("state").type):
+        return False
+    used = {*STEP, *(each for role, known in ROLES_OF_COLUMNS.items() if role not in names for each in known)}
+    others = names - COLUMNS.keys() - {"log_prob"}
+    return any(name.lower() in used or ACTION.fullmatch(name) for name in others) and "log_prob" not in names
 
 
 def _has_states(schema: pa.Schema) -> bool:
@@ -397,10 +441,12 @@ def _has_states(schema: pa.Schema) -> bool:
     whole = [schema.field(name).type for name in STATE if name in schema.names]
     if any(is_list(each) or is_text(each) for each in whole):
         return True
-    numbers = [
-        name for name in schema.names if pa.types.is_integer(k := schema.field(name).type) or pa.types.is_floating(k)
-    ]
+    numbers = [n for n in schema.names if _is_number(k := schema.field(n).type) or pa.types.is_decimal(k)]
     return any(name not in COLUMNS for name in numbers)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def first_line(error: Exception) -> str:

@@ -1,8 +1,11 @@
 """Columns that the user chooses, in all commands; rows in JSON; texts among numbers."""
 
 import json
+from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from grace_irl.cli import main
@@ -84,3 +87,38 @@ def test_a_column_that_is_no_state_may_hold_anything(tmp_path: Path) -> None:
     path = tmp_path / "expert.csv"
     path.write_text("episode,x,return\n0,1,\n0,2,3\n0,3,4\n0,4,none\n")
     assert load([path]).metadata.fields == ("x",)
+
+
+def test_columns_of_the_next_state_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "expert.csv"
+    path.write_text("episode,x,next_x,next_turn\n0,1,2,5\n0,2,3,5\n")
+    found = load([path])
+    assert found.metadata.fields == ("x", "next_turn")
+    assert "left out: 'next_x'" in found.notes[0]
+
+
+def test_a_number_that_is_written_as_text_among_others_is_one(tmp_path: Path) -> None:
+    path = tmp_path / "expert.jsonl"
+    path.write_text("".join(json.dumps({"episode": 0, "x": "2.5" if n == 2 else n}) + "\n" for n in range(4)))
+    (item,) = load([path])
+    assert item.trajectory.states.tolist() == [[0.0], [1.0], [2.5], [3.0]]
+
+
+def test_decimals_of_parquet_are_numbers(tmp_path: Path) -> None:
+    column = pa.array([Decimal("0.50"), Decimal("1.25")], pa.decimal128(6, 2))
+    pq.write_table(pa.table({"episode": [0, 0], "x": column}), tmp_path / "expert.parquet")
+    assert load([tmp_path / "expert.parquet"]).items[0].trajectory.states.tolist() == [[0.5], [1.25]]
+
+
+def test_marks_between_thousands_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "expert.csv"
+    path.write_text('episode,x,speed\n0,1,900\n0,2,"1,200"\n0,3,"1,300"\n')
+    with pytest.raises(InputError, match=r"column 'speed' holds numbers, and '1,200' among them; .*: correct row 1,"):
+        load([path])
+
+
+def test_one_text_with_a_comma_does_not_make_all_decimals_commas(tmp_path: Path) -> None:
+    path = tmp_path / "expert.csv"
+    path.write_text("episode;x;note\n0;0.5;a\n0;1.5;1,5\n0;2.5;c\n")
+    (item,) = load([path])
+    assert item.trajectory.states.tolist() == [[0.5], [1.5], [2.5]]
