@@ -72,9 +72,8 @@ def flat_episodes(arrays: Mapping[str, Any], path: str) -> Iterator[Episode]:
             )
     ends = {names: _flags(columns[names], f"{path}: {_found(names, arrays)}", count) for names in (TERMINALS, TIMEOUTS)}
     first = _found(TERMINALS, arrays)
-    if (
-        first is not None and not ends[TERMINALS].any()
-    ):  # another array of flags may hold them, such as `dones` beside `terminals`
+    if first is not None and not ends[TERMINALS].any():
+        # Another array of flags may hold the ends, such as `dones` beside `terminals`.
         others = [name for name in TERMINALS[TERMINALS.index(first) + 1 :] if name in arrays]
         for name in others:
             flags = _rows((name,), arrays, path)
