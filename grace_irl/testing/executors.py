@@ -199,9 +199,8 @@ class ExecutorSuite(ABC):
             for task in (f"{TASKS}:unreadable", f"{TASKS}:absent"):
                 with raises(JobError):
                     executor.submit(Job(task)).result(WITHIN_S)
-            for module in ("grace_irl.absent", "no name"):
-                with raises(InputError, f"{module} cannot be imported on "):
-                    executor.submit(Job(f"{module}:task")).result(WITHIN_S)
+            with raises(InputError, "grace_irl.absent cannot be imported on "):
+                executor.submit(Job("grace_irl.absent:task")).result(WITHIN_S)
 
     def test_jobs_run_side_by_side_and_no_more_than_there_are_workers(self, tmp_path: Path) -> None:
         begun: list[str] = []
