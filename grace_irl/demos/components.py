@@ -58,10 +58,9 @@ class SourceInOrder:
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
         """See `Source.demonstrations`."""
         for item in self._source.demonstrations(role, allocate):
-            states = item.trajectory.states
-            assert isinstance(states, np.ndarray)  # only vectors name their components
-            states[...] = states[:, self._places]
-            yield replace(item, trajectory=replace(item.trajectory, states=states))
+            rows = np.asarray(item.trajectory.states)  # a view: only vectors name their components
+            rows[...] = rows[:, self._places]
+            yield replace(item, trajectory=replace(item.trajectory, states=rows))
 
 
 def source_in_order(source: Source, fields: Sequence[str]) -> Source:

@@ -125,6 +125,9 @@ WRONG = 5.0
 RISING = 3.0
 """Cost in nats of an expert episode along which `Predicate.lacking` always rises. The cost is 0 if `lacking` always
 falls, and half of `RISING` if its values are in random order."""
+RISING_EXPERTS = 12
+"""Maximum number of expert episodes that `RISING` counts; with more, it counts their mean this number of times. Experts
+come to the goal in like ways, so that more of them are hardly more evidence, and no reason for more limits."""
 NUMBER = 3.0
 """Cost in nats of the number in a limit."""
 HELD = 8.0
@@ -151,7 +154,7 @@ class PredicateSearch:
     The cost of a predicate in nats is a sum:
 
     * `WRONG` for each episode with a state that is no goal and fulfils the predicate.
-    * Up to `RISING` for each expert episode along which `lacking` rises.
+    * Up to `RISING` for each expert episode along which `lacking` rises, up to `RISING_EXPERTS` times.
     * The description length of the limits.
     * 6 times `WRONG` for each episode, times the share of its goals that violate the predicate. In `search`, no goal
       violates a predicate, because each limit is the extreme value in goals. Later, `rounded` moves limits away from
@@ -193,6 +196,7 @@ class PredicateSearch:
         experts = [i for i, goals in enumerate(evidence.goals) if goals.any() and len(goals) > 1]
         sampled = [self._starts[i] + _until(evidence.goals[i]) for i in experts]
         self._places = np.concatenate([np.zeros(0, dtype=np.int64), *sampled])
+        self._rising_price = RISING * min(1.0, RISING_EXPERTS / max(len(experts), 1))
         self._ends = np.cumsum([len(each) for each in sampled])[:-1]
         every = rows[self._places]
         lacking = [limit.lacking(every) for limit in candidates]
@@ -213,7 +217,7 @@ class PredicateSearch:
             rewards = predicate.rewards_of_episodes(self._rows, self._starts)
             parts = np.split(-rewards[self._places][:, None], self._ends)
             rising = sum(float(_rises(part)[0]) for part in parts)
-            self._costs[predicate] = self._mistakes(rewards) + RISING * rising + self.description(predicate)
+            self._costs[predicate] = self._mistakes(rewards) + self._rising_price * rising + self.description(predicate)
         return self._costs[predicate]
 
     def mistakes(self, predicate: Predicate) -> float:
@@ -247,7 +251,7 @@ class PredicateSearch:
             scored: dict[tuple[int, ...], float] = {}
             for each, rising in zip(shortlist, self._rising(shortlist), strict=True):
                 predicate = Predicate(tuple(self.candidates[i] for i in each), self._held)
-                cost = WRONG * wrong[each] + RISING * float(rising) + self.description(predicate)
+                cost = WRONG * wrong[each] + self._rising_price * float(rising) + self.description(predicate)
                 found[predicate] = scored[each] = cost
             beam = sorted(scored, key=lambda each: (scored[each], each))[:BEAM]
             if min(found.values()) < self._choice * (size + 1):
@@ -296,9 +300,13 @@ class PredicateSearch:
 
     def rounded(self, predicate: Predicate) -> Predicate:
         """Drop superfluous limits, and move the others to round numbers between goals and the nearest other states."""
-        needed = self._needed(predicate)
-        limits = list(needed.limits)
-        whole = [needed]
+        limits = list(predicate.limits)
+        for limit in predicate.limits:
+            if len(limits) > 1:
+                fewer = replace(predicate, limits=tuple(each for each in limits if each != limit))
+                if self.cost(fewer) <= self.cost(replace(predicate, limits=tuple(limits))):
+                    limits.remove(limit)
+        whole = [Predicate(tuple(limits), predicate.held)]
         for i, limit in enumerate(limits):
             others = [each for each in whole[-1].limits if each != limit]
             near = np.ones(len(self._rows), dtype=bool)
@@ -319,22 +327,6 @@ class PredicateSearch:
             changed[i] = replace(limit, limit=moved)
             whole.append(replace(whole[-1], limits=tuple(changed)))
         return whole[-1]
-
-    def _needed(self, predicate: Predicate) -> Predicate:
-        """Drop limits, as long as this lowers the cost or adds no mistake (`mistakes`).
-
-        With many experts, a limit may lower the cost only because `lacking` then falls along experts, such as "moves",
-        which is false at their starts alone. No mistake would show that such a limit is wrong.
-        """
-        while len(predicate.limits) > 1:
-            limits = predicate.limits
-            fewer = [replace(predicate, limits=(*limits[:i], *limits[i + 1 :])) for i in range(len(limits))]
-            costs, mistakes = self.cost(predicate), self.mistakes(predicate)
-            spared = [each for each in fewer if self.cost(each) <= costs or self.mistakes(each) <= mistakes]
-            if not spared:
-                break
-            predicate = min(spared, key=self.cost)
-        return predicate
 
     def _completing(self, predicate: Predicate, place: int, values: Floats) -> Floats:
         """Those of the increasing values that a limit cannot reach without another wrong episode.

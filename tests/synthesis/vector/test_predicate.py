@@ -92,7 +92,7 @@ def test_two_conditions_are_found_among_noise(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_limit_that_no_episode_needs_is_left_out_however_many_experts_there_are(seed: int) -> None:
+def test_many_experts_are_no_reason_for_a_limit_that_no_episode_needs(seed: int) -> None:
     """All episodes begin at rest, so that "moves" is true of nearly all states but the first ones."""
     rng = np.random.default_rng(seed)
     values, goals = [], []
