@@ -135,15 +135,6 @@ class EpisodesSource:
                 each.goals,
             )
 
-    def in_order(self, fields: Sequence[str]) -> None:
-        """Put the components of vectors in the order of `fields`. Do nothing if `fields` has other names."""
-        if self._fields == tuple(fields) or sorted(self._fields) != sorted(fields):
-            return
-        places = [self._fields.index(name) for name in fields]
-        self._fields = tuple(fields)
-        self._episodes = [replace(each, states=each.states[:, places]) for each in self._episodes]  # type: ignore[index]
-        self.header = replace(self.header, metadata=replace(self.header.metadata, fields=self._fields))
-
     def _fields_of(self, episode: Episode) -> tuple[str, ...]:
         """Names of a vector's components. All episodes must have the same names, in any order."""
         assert isinstance(episode.states, Mapping)

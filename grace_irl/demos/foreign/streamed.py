@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from grace_irl.demos.components import source_in_order
 from grace_irl.demos.foreign.arrow import columns_of
 from grace_irl.demos.foreign.episode import EpisodesSource
 from grace_irl.demos.foreign.table import Columns, column_of_episodes, table_source
@@ -73,9 +74,9 @@ class StreamedTable:
             known |= ids.keys()
             source = table_source(part, str(self.path), self._columns, number)
             self._require_alike(source)
-            source.in_order(self._fields)
+            ordered = source_in_order(source, self._fields)
             source.header = replace(self.header, role=source.header.role)
-            for item in source.demonstrations(role, allocate):
+            for item in ordered.demonstrations(role, allocate):
                 number += 1
                 yield item
 
