@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from grace_irl.audit.shuffling import balanced, explains, shuffled
 from grace_irl.audit.subject import ProgramFailedError, Subject
@@ -26,12 +26,14 @@ def of_cues(subject: Subject) -> Iterator[RewardWarning]:
     # If the sides are recorded at different hours, a clock is also a field that hardly changes within an episode. The
     # order of the tests makes sure that the warning calls this field a clock.
     asked = (("time", ()), ("clock", found.clocks), ("constants", found.constants), ("constant-field", found.fixed))
-    for seed, (code, kept) in enumerate(asked):
-        if code != "time" and not kept:
+    status = ((len(asked), "status", ()),) if _has_status(items) else ()
+    for seed, code, kept in (*((seed, *each) for seed, each in enumerate(asked)), *status):
+        if code not in ("time", "status") and not kept:
             continue
         try:
             # In a small set, one lucky order may seem to explain the reward.
-            orders = (shuffled(items, seed + len(asked) * number, kept) for number in range(ORDERS))
+            seeds = range(seed, seed + len(asked) * ORDERS, len(asked))
+            orders = (shuffled(items, each, kept, status=code == "status") for each in seeds)
             found_in_all = all(
                 explains(real, balanced(subject.run(order), items, subject.threshold)) for order in orders
             )
@@ -53,6 +55,10 @@ def _warning(code: str, named: str) -> RewardWarning:
             f"by the clock in {named}, and not by the rest of the states",
             "leave the clock out of the states, or bring negative episodes of the same lengths",
         ),
+        "status": (
+            "by the status bar of the screens (clock, battery, signals), and not by the rest of the states",
+            "record both sides at the same hours on the same devices, or leave the nodes of the status bar out",
+        ),
         "constants": (
             f"by {named}, which is nearly constant, or one constant in all experts and another one in all negatives",
             "collect both sides in the same simulator with the same settings, or leave these numbers out",
@@ -63,8 +69,13 @@ def _warning(code: str, named: str) -> RewardWarning:
         ),
     }
     found, advice = said[code]
-    code = "time" if code == "clock" else code
+    code = "time" if code in ("clock", "status") else code
     return RewardWarning(code, f"the reward tells experts from negatives {found}", advice)
+
+
+def _has_status(items: Sequence[Labelled]) -> bool:
+    firsts = (item.trajectory for item in items)
+    return any(each.state_kind.with_status_of(each.states[:1], each.states[:1]) is not None for each in firsts)
 
 
 def _sample(problem: Problem) -> list[Labelled]:

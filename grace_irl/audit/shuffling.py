@@ -44,7 +44,11 @@ def balanced(values: Sequence[NDArray[np.float64]], items: Sequence[Labelled], t
 
 
 def shuffled(
-    items: Sequence[Labelled], seed: int, kept: Sequence[int] = (), texts: Sequence[str] = ()
+    items: Sequence[Labelled],
+    seed: int,
+    kept: Sequence[int] = (),
+    texts: Sequence[str] = (),
+    status: bool = False,
 ) -> list[Trajectory]:
     """Copies of trajectories with the states in random order. A state may move to any step of any trajectory.
 
@@ -55,6 +59,7 @@ def shuffled(
         seed: seed of the random order.
         kept: indices of the features of a vector or record that stay in their place.
         texts: names of the text parts of a record that stay in their place.
+        status: whether the status bars of screens stay in their place.
     """
     rng = np.random.default_rng(seed)
     groups: dict[Hashable, list[int]] = {}
@@ -75,7 +80,11 @@ def shuffled(
         mixed |= {name: pooled[name] for name in texts}
         for place, each, stop, length in zip(places, trajectories, np.cumsum(lengths), lengths, strict=True):
             own = {name: array[stop - length : stop] for name, array in mixed.items()}
-            made[place] = replace(each, states=kind.whole(own), screenshots=())
+            states = kind.whole(own)
+            if status:
+                exchanged = kind.with_status_of(states, each.states)
+                states = states if exchanged is None else exchanged
+            made[place] = replace(each, states=states, screenshots=())
     return [made[place] for place in range(len(items))]
 
 

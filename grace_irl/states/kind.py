@@ -279,6 +279,13 @@ class StateKind(ABC):
         """The n features of each state, `(T+1, n)`; None if the states hold no numbers."""
         return None
 
+    def with_status_of(self, states: States, others: States) -> States | None:
+        """The states with what other states show of the device, such as the status bar of a phone, state by state.
+
+        None if neither shows such a thing.
+        """
+        return None
+
     def identity(self, states: States) -> tuple[object, object]:
         """Shape and type of the states. A digest of the states begins with them."""
         return states.shape, states.dtype.str

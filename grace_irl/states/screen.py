@@ -77,6 +77,13 @@ class ScreenKind(StateKind):
 
         return markup.write(markup.parse(text, where))
 
+    def with_status_of(self, states: States, others: States) -> States | None:
+        """See `StateKind`."""
+        from grace_irl.states.ui import status_bar
+
+        screens = status_bar.exchange(*([text(state) for state in each.tolist()] for each in (states, others)))
+        return None if screens is None else pack(screens)
+
     def as_state(self, state: Any) -> str:
         """See `StateKind`."""
         return state.decode() if isinstance(state, bytes) else str(state)
