@@ -30,8 +30,8 @@ SUPERBLOCK = b"\x89HDF\r\n\x1a\n"
 """First bytes of a superblock, the header of an HDF5 file."""
 
 _SIZES = {0: 13, 1: 13, 2: 9, 3: 9}
-"""Map from the superblock's version to the offset of two bytes in the superblock. The first byte states the size of an
-address, and the second byte the size of a length. Both sizes must be 8 bytes."""
+"""Map from the superblock's version to the offset of two bytes in the superblock. The first byte states how
+many bytes an address takes in the file, and the second byte how many a length takes. Both must be 8."""
 
 _OBJECT = struct.Struct("<HHIQ")
 """Header of an object in a global heap: its index, reference count, reserved bytes and length in bytes."""
@@ -40,7 +40,7 @@ _OBJECT = struct.Struct("<HHIQ")
 def require_whole_heaps(file: Path) -> None:
     """Check that the objects in each global heap of a file fill the heap without gaps.
 
-    In a damaged heap, the HDF5 library may search for the next object without end.
+    In a damaged heap, the HDF5 library may search for ever for the next object.
 
     Raises:
         InputError: a damaged heap, or a file with a structure that h5py does not write.
@@ -80,16 +80,17 @@ def _is_whole(data: mmap.mmap, start: int) -> bool:
 
 
 FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}
-"""Accepted HDF5 filters (compression methods) by number. All are part of h5py. Only gzip can unpack to more than the
-size of a chunk."""
+"""Accepted HDF5 filters (compression methods) by number. All are part of h5py. Only gzip data can unpack
+to more bytes than the file declares for their chunk."""
 
 UNPACKED = 1032
-"""Maximum number of unpacked bytes per byte of gzip data. HDF5 unpacks these data even beyond the size of a chunk."""
+"""Maximum number of unpacked bytes per byte of gzip data. HDF5 unpacks all of them, even if the chunk is
+declared smaller."""
 
 LONGEST_TEXT = 1 << 20
 """Maximum length in bytes of one text in an HDF5 dataset with texts of a fixed length."""
 
-_AGAIN = "expected the data in the file itself: write it again, or copy them into one file"
+_AGAIN = "expected the data in the file itself: write the file again, or copy all data into one file"
 
 
 class Hdf5File:
@@ -137,7 +138,9 @@ class Hdf5File:
                 if kept.shape != () or (
                     kept.dtype.kind not in "iu" and self._h5py.check_string_dtype(kept.dtype) is None
                 ):
-                    raise InputError(f"{where}: attribute {name!r} is {kept.dtype}; expected a number or text")
+                    raise InputError(
+                        f"{where}: attribute {name!r} is {kept.dtype} {kept.shape}; expected a whole number or text"
+                    )
                 about[name] = group.attrs[name]
         return about
 

@@ -88,7 +88,7 @@ waits for the reward."""
 
 
 WALL_PER_PARSING = 5
-"""Seconds added to the wall limit per second that `CPU_PER_SCREEN_BYTE` adds to the CPU limit."""
+"""Seconds by which the wall limit grows for each second that `CPU_PER_SCREEN_BYTE` adds to the CPU limit."""
 
 
 class RewardSource:

@@ -36,7 +36,7 @@ class MapElitesSettings(Section):
     first: int = setting(20, "New programs before mutation begins.", flag="first-programs", ge=1)
     steps: int = setting(
         5,
-        "Number of columns of the map: ranges of how steadily the reward rises, or with --task numbers of components.",
+        "Columns of the map. A column is a range of how steadily rewards rise; with --task, a number of components.",
         flag="niches",
         ge=1,
         le=100,
@@ -104,12 +104,15 @@ class MapElites:
         return tuple(each.program.id for each in winners(self._archive.values()))
 
     def niche(self, scored: Scored) -> Niche:
-        """The niche of a program: the bit length of its size, and its column in the grid."""
+        """The niche of a program: its row and column in the map."""
         return niche_of(scored, self._settings.steps)
 
 
 def niche_of(scored: Scored, steps: int) -> Niche:
-    """The niche of a program in a grid of `steps` columns: the bit length of its size, and its column."""
+    """The niche of a program in a map of `steps` columns: its row and column.
+
+    The row is the number of binary digits of the program's size: programs of 64 to 127 bits share row 7.
+    """
     parts = scored.evaluation.evidence.get("components")
     if parts is None:
         tau = scored.evaluation.metrics.get("monotonicity", 0.0)  # Kendall's tau of reward against time, from -1 to 1
@@ -134,11 +137,11 @@ def map_panel(others: Sequence[Scored], steps: int) -> Panel:
     ]
     if by_parts:
         head = ("size in bits", *(f"{column + 1} component{'s' if column else ''}" for column in range(steps)))
-        told = "columns: number of the reward's components; programs with more are in the last column"
+        told = "number of the reward's components; programs with more are in the last column"
     else:
         head = ("size in bits", *(f"tau from {2 * column / steps - 1:.1f}" for column in range(steps)))
-        told = "columns: Kendall's tau of the reward against time along experts"
-    text = f"Best score of each niche in {steps} columns, rows: the size of the program; {told}."
+        told = "Kendall's tau of the reward against time along expert trajectories"
+    text = f"Best score of each niche. Rows: size of the program. Columns ({steps}): {told}."
     return Panel("Map", (text, Figures(head, tuple(rows))))
 
 

@@ -1,4 +1,4 @@
-"""Settings, evaluator and account of the methods that judge a program by policies trained on the program's rewards."""
+"""Settings, evaluator and report texts of methods that judge a program by policies trained on its rewards."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class PolicyConfig(Section):
         unit="file",
         needs="",
         common=True,
-        details="It names an environment and a score. The code of both runs on this machine.",
+        details="It names an environment and a score. This machine runs the code of both.",
     )
     train_steps: int = setting(
         0, "Environment steps of a training.", shown="those of the task", unit="steps", common=True, ge=0
@@ -68,8 +68,8 @@ class PolicyConfig(Section):
         False,
         "Take the learning curves of the recording, and train nothing.",
         needs="replay",
-        details="The curves are the word of whoever made the recording. They must belong to the same task, programs, "
-        "seeds, steps and evaluations. Programs still have their dry runs.",
+        details="Nobody checks the curves: you trust whoever made the recording. They must belong to the same task, "
+        "programs, seeds, steps and evaluations. Each program is still tried on a few random episodes.",
     )
 
 
@@ -205,7 +205,8 @@ def writer(problem: Problem, config: Config) -> Proposer:
 
 @lru_cache(maxsize=1)
 def _designer(name: str, content: str, seed: int) -> Any:
-    """The designer of a task's rewards, from up to a thousand random episodes. A run needs it for its check, and again.
+    """The designer of a task's rewards, from up to a thousand random episodes. It is kept, for the
+    check of the settings and then for the search.
 
     Args:
         name: name or path of the task.
@@ -257,7 +258,7 @@ class PolicyAccount(Account):
     progress = columns[:2]
     drawn = "score"
     made = "designed for a task"
-    note = "The score of a policy that was trained on the reward, in the search. Fresh trainings often score less."
+    note = "The score of a policy that was trained on the reward during the search. Fresh trainings often score less."
 
     def verdict(self, evaluation: Evaluation) -> str:
         """See `Account`."""

@@ -24,8 +24,8 @@ ancestors, and a repair was the only follow-up call. Format 3 lacked the columns
 format 4, the size of a program was its number of syntax nodes."""
 
 SCHEMA = """
--- One file per run, which holds the whole state of the run. Whoever passes the stored results to a new search, in
--- order, gets the search of the run.
+-- One file per run, which holds the whole state of the run. A new search that receives the stored results, in
+-- order, is in the same state as the search of the run.
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
@@ -60,9 +60,9 @@ CREATE TABLE proposals (
   exhausted INTEGER NOT NULL, PRIMARY KEY (idx, attempt)
 );
 
--- The results that the search received (its method `tell`), in order. `seconds` is the search time until then, with the
--- time before each resumption. `drafts` is a JSON list of the ids of versions that follow-up calls replaced. `notes` is
--- a JSON object with the texts of follow-up calls that write no program.
+-- The results that the search received (its method `tell`), in order. `seconds` is the search time until then,
+-- including that before the run was resumed. `drafts` is a JSON list of the ids of versions that follow-up calls
+-- replaced. `notes` is a JSON object with the texts of follow-up calls that write no program.
 CREATE TABLE results (
   idx INTEGER PRIMARY KEY, program TEXT, failure TEXT NOT NULL, seconds REAL NOT NULL,
   drafts TEXT NOT NULL, notes TEXT NOT NULL
@@ -86,7 +86,7 @@ CREATE TABLE functions (
   digest TEXT PRIMARY KEY, name TEXT NOT NULL, program TEXT NOT NULL, source TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- The verdict on each candidate. `final` is 1 if only the end of the run decided it; a resumed run decides it again.
+-- The verdict on each candidate. `final` is 1 if it was given because the run ended: a resumed run gives it anew.
 CREATE TABLE fates (
   id INTEGER PRIMARY KEY, idx INTEGER NOT NULL, generation INTEGER NOT NULL, program TEXT NOT NULL,
   verdict TEXT NOT NULL, reason TEXT NOT NULL, final INTEGER NOT NULL
@@ -120,7 +120,7 @@ _PROPOSALS = """
 CREATE TEMP VIEW proposals AS SELECT idx, attempt, {step} AS step, source, failure, reasoning, prompt, raw, sketch,
   tokens_in, tokens_out, seconds, prior, failure LIKE 'exhausted%' AS exhausted FROM main.proposals;"""
 _PROGRAMS = """
--- Programs are shown, not scored again: nobody asks which arguments they take.
+-- Programs of older files are shown, and never scored again. So it does not matter which arguments they take.
 CREATE TEMP VIEW programs AS SELECT id, idx, source, nodes AS size, operator, parents, prior, evaluation,
   {takes_action} AS takes_action FROM main.programs;
 """

@@ -2,7 +2,7 @@
 
 The host is the process that uses the sandbox, and a zygote is the process that forks a child for each program. Host and
 zygote exchange JSON and file descriptors over a socket. Children that answer several requests, such as the turns of
-a session, use pipes. The other children use the memory of a job, whose layout is `JobLayout`.
+a session, use pipes. The other children answer in memory that they share with the host, laid out by `JobLayout`.
 """
 
 from __future__ import annotations
@@ -148,8 +148,8 @@ class JobLayout(NamedTuple):
 
     Attributes:
         source: length of the source in bytes. The source starts at `SOURCE_AT`.
-        first: index of the job's first trajectory in the run, for messages. It is 0 except in later portions of
-            a long run.
+        first: position of the job's first trajectory among all trajectories that the program runs on, for messages.
+            Many trajectories take several jobs, and `first` is 0 in the first of them.
         positions: number of trajectories of the job.
         states: total number of states of these trajectories.
         requests: number of debug requests.

@@ -52,7 +52,7 @@ def test_fit_resume_and_replay(tmp_path: Path, capsys: Capture) -> None:
     assert any("niche" in fate["reason"] for fate in fates)
     assert main(["report", str(tmp_path / "whole")]) == 0
     page = (tmp_path / "whole" / "report.html").read_text(encoding="utf-8")
-    assert "Best score of each niche in 2 columns" in page
+    assert "Columns (2): Kendall" in page
     assert page.count(">tau from ") == 2
 
 

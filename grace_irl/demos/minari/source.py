@@ -190,7 +190,9 @@ class MinariSource:
             if len(part) != steps + 1:
                 raise InputError(f"{where}: {len(part)} observations for {steps} steps; expected {steps + 1}")
             if part.shape[1:] != box.shape:
-                raise InputError(f"{where}: observations of shape {part.shape[1:]}; expected {box.shape}, as its space")
+                raise InputError(
+                    f"{where}: observations of shape {part.shape[1:]}; expected {box.shape}, as the space says"
+                )
             parts[name] = part
         for name in self._layout.texts:
             texts = episodes.texts(index, ("observations", *name.split("/")), where)

@@ -18,7 +18,7 @@ class View(Protocol):
         tokens_of: word for the elements of a state, such as "codes" or "texts". Prompts warn that other trajectories
             may have new elements.
         helps: whether prompts include the helper function of `vector.HELPER`, which compares two sets of vectors.
-        recalls: number of written states to which a change may refer; 1 for only the state written last.
+        recalls: number of the states written last in a prompt to which the text of a change may refer.
     """
 
     @property
@@ -48,7 +48,7 @@ class View(Protocol):
         ...
 
     def words(self, tokens: int) -> str:
-        """Table of the elements of states that occur together with words of instructions; "" if there are none."""
+        """Table of words of instructions, each with the elements of states that come with it; "" without such words."""
         ...
 
     def state(self, state: Any) -> str:
@@ -67,7 +67,7 @@ class View(Protocol):
     def events(self, states: Any) -> Set[int] | None:
         """Find the steps of a trajectory in which something besides the actor changes.
 
-        The actor is the one cell that changes in most steps with a change. The result is None if the view knows no
+        The actor is the one thing of a state that moves or turns in most steps. The result is None if the view knows no
         actor. Then every step may be as important as any other.
         """
         ...
