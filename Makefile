@@ -25,7 +25,7 @@ FULL := $(VENV)/full.stamp
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help fit test core check room browser lint types format site bench lock protos clean distclean
+.PHONY: help fit test slow core check room browser lint types format site bench lock protos clean distclean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## (.*)/\1\t\2/' | expand -t 12
@@ -33,8 +33,11 @@ help: ## Show this list
 fit: $(CORE) ## Recover a reward from the demonstrations that ship, and print it
 	$(BIN)/grace-irl fit --demos datasets/babyai-go-to-obj $(ARGS)
 
-test: $(FULL) ## Run all tests
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ARGS)
+test: $(FULL) ## Run the tests but those that take long, in about 13 minutes of two cores
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m 'not slow' $(ARGS)
+
+slow: $(FULL) ## Run the tests that take long, in about 20 minutes of two cores
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m slow $(ARGS)
 
 # Rooms whose tests need no torch, for Pythons that have no file of its pin; full.lock's other packages are the same.
 CORE_ROOMS := programs sandbox evaluate search states
@@ -43,7 +46,7 @@ core: $(CORE) ## Test the core under another Python: make core PYTHON=python3.13
 	@$(PIP) --no-deps --require-hashes -r requirements/full.lock
 	$(BIN)/python -m pytest -q $(SIDE_BY_SIDE) -m 'not slow' $(addprefix tests/,$(CORE_ROOMS)) $(ARGS)
 
-# Tests of a room leave those out that are marked slow: `make test` runs them. The suites of grace_irl.testing come with
+# Tests of a room leave those out that are marked slow, as `make test` does: `make slow` runs them. The suites of grace_irl.testing come with
 # every room, because whoever changes one may break what another promises.
 SUITES = $(shell grep -rl --include='test_*.py' '^from grace_irl\.testing' tests)
 

@@ -321,6 +321,7 @@ def test_environment_mirrors_a_flag(
     assert "'oracle' is unknown" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "code", "ignored"),
     [(signal.SIGINT, 130, False), (signal.SIGTERM, 143, False), (signal.SIGTERM, 143, True)],

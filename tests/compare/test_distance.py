@@ -109,6 +109,7 @@ def test_the_distance_of_right_and_of_opposite_rewards(tmp_path: Path) -> None:
     assert near == pytest.approx(float(np.sqrt(1 - far**2)), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_the_fixed_horizon_form_changes_no_distance_of_a_program_much(tmp_path: Path) -> None:
     reward = program(tmp_path, FORWARD.format(sign=1))
     plain, fixed = distance(hopper(), reward), distance(hopper(200), reward)

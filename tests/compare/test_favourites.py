@@ -90,6 +90,7 @@ def test_an_expanded_grace_has_both_policies_in_the_table(tmp_path: Path, capsys
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_process")
 def test_every_method_keeps_its_policies_where_the_rounds_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

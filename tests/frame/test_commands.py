@@ -110,4 +110,4 @@ def test_ci_runs_tests_then_lint_then_types() -> None:
     assert os.access(script, os.X_OK)
     lines = script.read_text().splitlines()
     assert "set -euo pipefail" in lines
-    assert [line for line in lines if line.startswith("make")] == ["make test", "make lint", "make types"]
+    assert [line for line in lines if line.startswith("make")] == ["make test", "make slow", "make lint", "make types"]

@@ -26,6 +26,7 @@ def scored(path: Path, folder: Path, size: str = "256M") -> Ended:
     return run(folder, ["score", str(folder / "reward.py"), "--demos", str(path), "--label", "last"], max_memory=size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", HUGE)
 def test_refused_before_it_is_taken_or_read_in_parts(case: str, tmp_path: Path) -> None:
     path = HUGE[case](tmp_path)

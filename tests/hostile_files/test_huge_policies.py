@@ -82,6 +82,7 @@ def test_weights_that_are_views_of_one_number(model: Path, tmp_path: Path) -> No
     assert "fewer numbers than its shape" in ended.said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["data", "policy.pth"])
 def test_a_policy_that_unpacks_to_gigabytes(name: str, model: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.zip"

@@ -93,6 +93,7 @@ def requests(run: Path) -> list[tuple[str, int, int]]:
     return [(operator, len(json.loads(parents)), len(json.loads(ancestors))) for operator, parents, ancestors in rows]
 
 
+@pytest.mark.slow
 def test_fit_show_and_report(installed: Path, model: tuple[ChatServer, Model], tmp_path: Path) -> None:
     server, answers = model
     run = tmp_path / "run"
@@ -114,6 +115,7 @@ def test_fit_show_and_report(installed: Path, model: tuple[ChatServer, Model], t
     assert "Numbers of the toy" in (tmp_path / "again.html").read_text()
 
 
+@pytest.mark.slow
 def test_resume_and_replay(installed: Path, model: tuple[ChatServer, Model], tmp_path: Path) -> None:
     server, answers = model
     whole, parts = tmp_path / "whole", tmp_path / "parts"

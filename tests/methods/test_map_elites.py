@@ -33,6 +33,7 @@ def requests(run: Path) -> list[tuple[str, str, str]]:
         return list(database.execute("SELECT operator, parents, seed FROM requests ORDER BY idx"))
 
 
+@pytest.mark.slow
 def test_fit_resume_and_replay(tmp_path: Path, capsys: Capture) -> None:
     own = ("--programs", "8", "--first-programs", "3", "--niches", "2")
     asked = ("fit", "--demos", SHIPPED, "--method", "map-elites", *own, *ENDLESS)

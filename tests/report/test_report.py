@@ -67,6 +67,7 @@ def test_one_far_reward_does_not_round_the_others(tmp_path: Path) -> None:
         assert len({*row[2:7]}) == 5
 
 
+@pytest.mark.slow
 def test_swaps_are_shown_with_their_instruction(tmp_path: Path) -> None:
     pytest.importorskip("minigrid")
     # Pays the ends of experts' episodes under any instruction, so swaps are the negatives that are valued highest.

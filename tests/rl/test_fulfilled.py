@@ -237,6 +237,7 @@ def test_scrambled_episodes_are_doubtful(level: str, seed: int) -> None:
     assert fulfilments(mixed, texts) == [None, None]
 
 
+@pytest.mark.slow
 def test_a_hidden_load_and_hidden_contents_are_doubtful() -> None:
     """The agent begins with an object, and a box holds the key."""
     carrying = collect(id_of("PutNextS5N2Carrying"), "random", 3, "negative", seed=1, max_steps=60)

@@ -123,6 +123,7 @@ class Mission(Sign):
         return {"noise": shown["noise"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [Sign, Camera, Screen, Mission])
 def test_it_reads_texts_pictures_and_instructions(form: type[Lamp], tmp_path: Path) -> None:
     kind = "image" if form is Screen else "record"
@@ -184,6 +185,7 @@ def weights(training: Training) -> dict[str, torch.Tensor]:
     return dict(training.policy.network.state_dict())
 
 
+@pytest.mark.slow
 def test_it_learns_the_true_reward_or_the_one_it_is_given(tmp_path: Path) -> None:
     (tmp_path / "reward.py").write_text(WRONG)
     reward = ProgramPay(grace_irl.load_reward(tmp_path / "reward.py", trust=True))
@@ -227,6 +229,7 @@ def test_the_same_seed_gives_the_same_policy_and_another_another() -> None:
     assert first.steps == 512  # two parts, each of whole rollouts of 128
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("environment", ["Hopper-v5", "BabyAI-GoToObj-v0"])
 def test_a_resumed_training_gives_what_an_uninterrupted_one_gives(tmp_path: Path, environment: str) -> None:
     pytest.importorskip("mujoco" if environment == "Hopper-v5" else "minigrid")
@@ -257,6 +260,7 @@ def test_a_resumed_training_gives_what_an_uninterrupted_one_gives(tmp_path: Path
     assert numbers(run(tmp_path / "cut")) == numbers(whole)  # nothing is left to do
 
 
+@pytest.mark.slow
 def test_a_killed_training_goes_on(tmp_path: Path) -> None:
     script = f"""
 from tests.rl.test_ppo import FAST, lamp

@@ -92,6 +92,7 @@ def test_rule_all_has_no_swaps(experts: Demonstrations) -> None:
         with_swaps(experts, "all")
 
 
+@pytest.mark.slow
 def test_fit_with_swaps_resumes_and_replays(demos: Path, tmp_path: Path, capsys: Capture) -> None:
     run = tmp_path / "run"
     assert main(["fit", "--demos", str(demos), "--swaps", "--generations", "1", "--out", str(run), "--json"]) == 0
@@ -114,12 +115,14 @@ def test_swaps_that_change_nothing_are_refused_in_one_line(tmp_path: Path, capsy
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_python_takes_swaps(demos: Path, tmp_path: Path) -> None:
     run = grace_irl.fit(load([demos]), swaps=True, generations=1, out=tmp_path / "run")
     assert run.best.train.episodes is not None
     assert run.best.train.episodes.negatives > 9
 
 
+@pytest.mark.slow
 def test_with_swaps_a_reward_reads_instructions_where_only_one_thing_is_there(tmp_path: Path) -> None:
     """Without swaps, nothing speaks against a reward that pays for the only thing of the room, whatever the text."""
     shipped = "datasets/babyai-go-to-obj"

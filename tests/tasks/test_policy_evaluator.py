@@ -142,6 +142,7 @@ def test_what_fails_in_training_is_that_programs_failure(tmp_path: Path) -> None
     assert "\n" not in found.message
 
 
+@pytest.mark.slow
 def test_a_module_that_a_worker_lacks_is_not_the_programs_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,6 +203,7 @@ def test_components_that_fail_are_found_before_a_training(value: str, tmp_path: 
     assert not (tmp_path / TRAININGS).exists()
 
 
+@pytest.mark.slow
 def test_the_wait_for_a_worker_is_no_training_time(tmp_path: Path) -> None:
     """Four programs, one worker: the last one waits for three trainings, which together take longer than the limit."""
     task = replace(TASK, steps=1024)

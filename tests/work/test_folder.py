@@ -110,6 +110,7 @@ def test_an_array_takes_a_job_by_its_number(tmp_path: Path) -> None:
     assert none.stderr == f"grace-irl: --index 0: {tmp_path}/none holds 0 jobs; expected a folder with jobs\n"
 
 
+@pytest.mark.slow
 def test_an_array_waits_for_a_killed_worker_and_says_that_one_lives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,6 +156,7 @@ def test_the_job_of_a_killed_worker_is_taken_by_another(tmp_path: Path, monkeypa
     assert job.result() == str(tmp_path / "go")
 
 
+@pytest.mark.slow
 def test_a_living_worker_keeps_its_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "STALE_S", 3 * stored.BEAT_S)
     job = stored_job(tmp_path / "job", "wait_for", path=str(tmp_path / "go"))
@@ -310,6 +312,7 @@ def test_no_folder_and_no_job(tmp_path: Path) -> None:
     assert (empty.returncode, empty.stdout) == (0, "nothing to do: no job has been written\n")
 
 
+@pytest.mark.slow
 def test_a_worker_waits_for_the_folder(tmp_path: Path) -> None:
     arguments = [sys.executable, str(ROOT / "cli.py"), "work", str(tmp_path / "later"), "--wait", "6"]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:

@@ -46,6 +46,7 @@ def texts(found: Trajectory) -> list[str]:
     return [screen.text(state) for state in found.states]
 
 
+@pytest.mark.slow
 @needs_android
 @pytest.mark.parametrize("zipped", [False, True])
 def test_real_screens_come_back_node_by_node(zipped: bool, tmp_path: Path) -> None:

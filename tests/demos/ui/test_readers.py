@@ -192,6 +192,7 @@ def test_fields_of_records() -> None:
     assert second[6].checkable
 
 
+@pytest.mark.slow
 def test_a_set_of_everything(tmp_path: Path) -> None:
     shutil.copytree(ALARM, tmp_path / "expert-alarm")
     shutil.copytree(ALARM / "hierarchy", tmp_path / "negative-alarm")

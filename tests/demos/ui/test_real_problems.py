@@ -127,6 +127,7 @@ def test_edits_reach_their_own_goal_only(modules: tuple[Any, Any]) -> None:
     assert "8:25" not in edited.xml
 
 
+@pytest.mark.slow
 def test_the_reminder_and_the_events_are_there(modules: tuple[Any, Any]) -> None:
     about, screens = modules
     shots = [shot for shot in screens.shots(DATA) if shot.source == "google-calendar"]

@@ -193,6 +193,7 @@ def test_an_agent_that_goes_out_of_sight_is_nowhere_near() -> None:
             assert paid[hidden] == 0.0
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.data())
 def test_goals_stay_and_all_else_is_worth_less(data: st.DataObject) -> None:

@@ -85,6 +85,7 @@ def limits(source: str) -> list[str]:
     return list(space["Reward"]().lacking_fn(state))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", [0, 5, 15])
 @pytest.mark.parametrize("kind", ["record", "vector"])
 def test_no_term_reads_the_goal_alone(kind: str, index: int) -> None:
@@ -113,6 +114,7 @@ def test_the_predicate_is_the_distance_of_the_two_places(kind: str) -> None:
         assert 0.09 <= float(limit) <= 0.11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["record", "vector"])
 def test_terms_read_the_goal_with_what_changes(kind: str) -> None:
     for seed in SEEDS:
@@ -127,6 +129,7 @@ def auc(seed: int, rule: LabelRule, kind: str) -> float:
     return ranking(np.concatenate(values), np.concatenate([item.positive for item in fresh])).auc
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "least"), [("last", 0.995), ("all", 0.76)])
 @pytest.mark.parametrize("kind", ["record", "vector"])
 def test_rewards_hold_on_episodes_with_other_goals(rule: LabelRule, kind: str, least: float) -> None:
