@@ -1,12 +1,20 @@
-"""Names and shapes of the parts of a state on one line of exports, such as `{'goal': (3,), 'said': 'text'}`."""
+"""The form of the states that a program reads, as two facts of its exported file name it.
+
+The fact `states` names the kind, such as `grid`. The fact `parts` holds the names and shapes of the parts of a record,
+such as `{'goal': (3,), 'said': 'text'}`.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from grace_irl.errors import InputError
+from grace_irl.states import KINDS, kind_of_state
 from grace_irl.states.kind import PartLayout, StateKind, States
+from grace_irl.states.layout import StateLayout
 
 Shape = tuple[int, ...] | None
 """The shape of a part's numbers in one state, () for a single number; None for a text."""
@@ -45,17 +53,61 @@ def difference(expected: Mapping[str, Shape], found: Mapping[str, Shape]) -> str
     return ""
 
 
-def require_parts(expected: Mapping[str, Shape], kind: StateKind, states: States, name: str) -> None:
-    """Check that the states of a trajectory have the parts that a reward reads.
+@dataclass(frozen=True)
+class Reads:
+    """The form of the states that a program reads.
 
-    Raises:
-        InputError: a part is missing or has another shape. `name` names the demonstrations.
+    Attributes:
+        kind: name of their kind; "" if unknown.
+        parts: the shape of each part of a record; {} for states without parts, or if unknown.
     """
-    if not expected:
-        return
-    found = {part.name: None if part.is_text else part.shape for part in kind.layout(states)}
-    if wrong := difference(expected, found):
-        raise InputError(f"{name}: {wrong}: choose demonstrations with states as those that the reward was fitted to")
+
+    kind: str = ""
+    parts: dict[str, Shape] = field(default_factory=dict)
+
+    def require(self, kind: StateKind, states: States, name: str) -> None:
+        """Check that the states of a trajectory have this form. A kind that fits the states is enough.
+
+        Raises:
+            InputError: another kind, or a part that is missing or has another shape. `name` names the demonstrations.
+        """
+        own = KINDS.get(self.kind)
+        if own is not None and not own.recognises(states):
+            wrong = f"{kind.plural}; expected {own.plural}, as the reward reads them"
+        else:
+            wrong = difference(self.parts, _shapes(kind.layout(states))) if self.parts else ""
+        if wrong:
+            raise InputError(
+                f"{name}: {wrong}: choose demonstrations with states as those that the reward was fitted to"
+            )
+
+    def require_state(self, state: Any, name: str) -> None:
+        """Check that a state of an environment has this form.
+
+        Raises:
+            InputError: as for `require`, or the state has no kind. `name` names the reward.
+        """
+        if self == Reads():
+            return
+        found, own = kind_of_state(state, name), KINDS.get(self.kind)
+        if own is not None and not own.recognises_state(state):
+            wrong = f"{found.plural}; expected {own.plural}, as the reward reads them"
+        else:
+            wrong = difference(self.parts, _shapes(StateLayout.of(found, state).parts))
+        if wrong:
+            raise InputError(unfit(name, wrong))
+
+
+def unfit(name: str, wrong: str) -> str:
+    """The message that observations do not fit a reward. `wrong` says how, and `name` names the reward."""
+    return (
+        f"{name}: observations with {wrong}: choose the environment of the demonstrations, or give it a wrapper that "
+        "shows them"
+    )
+
+
+def _shapes(layout: Iterable[PartLayout]) -> dict[str, Shape]:
+    return {part.name: None if part.is_text else part.shape for part in layout}
 
 
 def _said(shape: Shape) -> str:

@@ -118,9 +118,11 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
             store.set_meta("label_reason", reason)
             if problem.metadata.fields:  # an export lists the names: its program reads fields by number
                 store.set_meta("fields", numbered(problem.metadata.fields))
-            if problem.metadata.state_kind.has_parts and problem.items:
-                layout = problem.metadata.state_kind.layout(problem.items[0].trajectory.states)
-                store.set_meta("parts", written(layout))
+            if problem.items:
+                kind = problem.metadata.state_kind
+                store.set_meta("states", kind.name)
+                if kind.has_parts:
+                    store.set_meta("parts", written(kind.layout(problem.items[0].trajectory.states)))
             store.add_goals(goals)
             own(paths.database, store, config)
         try:

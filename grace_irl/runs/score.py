@@ -27,7 +27,6 @@ from grace_irl.evaluate.log_pi import log_pi
 from grace_irl.evaluate.metrics import metrics_of, monotonicity, ranking, task_metrics
 from grace_irl.evaluate.separation import Metrics
 from grace_irl.programs.export import calibration_of
-from grace_irl.programs.parts import require_parts
 from grace_irl.rewards.file import RewardFile, load_reward
 from grace_irl.rewards.runner import SandboxedRunner
 from grace_irl.runs.parts import EVERY, rewarded
@@ -208,7 +207,7 @@ def _labelled(demonstrations: Demonstrations, rule: LabelRule | None) -> tuple[R
 def _run(file: RewardFile, trajectories: Sequence[Trajectory], sandbox: Sandbox) -> list[Floats]:
     """The rewards of trajectories that come from readers. What `RewardFile.rewards` takes from callers is checked."""
     for each in trajectories:
-        require_parts(file.parts, each.state_kind, each.states, "demonstrations")
+        file.reads.require(each.state_kind, each.states, "demonstrations")
     return SandboxedRunner(file.source, str(file.path), sandbox=sandbox).rewards(trajectories)
 
 
