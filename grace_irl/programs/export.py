@@ -28,7 +28,7 @@ from grace_irl.programs.parsing import (
     unseen,
     why_not_compiled,
 )
-from grace_irl.programs.parts import Reads, parts_in
+from grace_irl.programs.parts import Reads
 
 NAMES = ("SCALE", "OFFSET", "THRESHOLD", "discriminator_logit")
 """Names that an export defines below a program."""
@@ -144,13 +144,13 @@ def fields_of(source: str) -> tuple[str, ...]:
 def reads_of(source: str) -> Reads:
     """The form of the states that an exported file's program reads, as far as the file names it.
 
-    The docstring of the file has a line such as `states: record`, and for records one such as
+    The docstring of the file has a line such as `states: grid (7, 7, 3)`, and for records one such as
     `parts: {'goal': (3,), 'said': 'text'}`. The file is not run.
 
     Raises:
         InputError: the line `parts` cannot be read.
     """
-    return Reads(_fact(source, "states"), parts_in(_fact(source, "parts")))
+    return Reads.of(_fact(source, "states"), _fact(source, "parts"))
 
 
 def label_of(source: str) -> str:

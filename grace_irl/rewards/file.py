@@ -151,7 +151,7 @@ class RewardFile:
         from grace_irl.rewards.gymnasium import RewardEnv
 
         if view is None:
-            self._require_states(getattr(environment, "observation_space", None))
+            self._require_states(environment, getattr(environment, "observation_space", None))
         runner = self.runner(terms=terms, allow_weak_sandbox=allow_weak_sandbox)
         return RewardEnv(environment, runner, self.scaled(scale), view, tops_of(self.parts))
 
@@ -169,7 +169,8 @@ class RewardFile:
         """
         from grace_irl.rewards.gymnasium import vector_wrapped
 
-        self._require_states(getattr(venv, "single_observation_space", getattr(venv, "observation_space", None)))
+        space = getattr(venv, "single_observation_space", getattr(venv, "observation_space", None))
+        self._require_states(venv, space)
         runner = self.runner(terms=terms, allow_weak_sandbox=allow_weak_sandbox)
         return vector_wrapped(venv, runner, self.scaled(scale), tops_of(self.parts))
 
@@ -202,10 +203,13 @@ class RewardFile:
         """The conversion of this reward to a form for the learner, with the file's calibration."""
         return Scale(form, self.scale, self.offset)
 
-    def _require_states(self, space: Any) -> None:
+    def _require_states(self, environment: Any, space: Any) -> None:
         """Refuse observations without the parts, or the components of vectors, that this reward names.
 
+        Wrappers may change the shape of observations only to that of the demonstrations.
+
         Args:
+            environment: the environment or vector environment.
             space: the space of one observation. An observation is the state, or a dict with the state under "state".
         """
         parts = getattr(space, "spaces", None)
@@ -222,6 +226,10 @@ class RewardFile:
         wrong = difference(self.parts, shapes_in(states)) if space is not None else ""
         if wrong:
             raise InputError(unfit(str(self.path), wrong))
+        if not self.parts and (self.reads.shape is None or shape != self.reads.shape):
+            from grace_irl.rewards.gymnasium import RESIZES, require_plain
+
+            require_plain(environment, RESIZES)
         if self.fields and found:
             named = ", ".join(self.fields[:5]) + (", …" if len(self.fields) > 5 else "")
             raise InputError(

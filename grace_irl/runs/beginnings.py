@@ -13,7 +13,7 @@ from grace_irl.errors import InputError
 from grace_irl.methods.registry import method_of
 from grace_irl.programs.components import names_of
 from grace_irl.programs.export import fields_of, program_of, reads_of
-from grace_irl.programs.parts import Reads, parts_in
+from grace_irl.programs.parts import Reads
 from grace_irl.propose.given import GivenProgram
 from grace_irl.rewards.file import read_reward
 from grace_irl.runs.record import TrajectoryRow, candidate
@@ -133,7 +133,7 @@ def _best_of(folder: Path, most: int) -> list[GivenProgram]:
     with opened(folder) as (store, _):
         scores = [candidate(record) for record in store.records().values()]
         best, fields = store.meta("best"), names_of(store.meta("fields"))
-        reads = Reads(store.meta("states"), parts_in(store.meta("parts")))
+        reads = Reads.of(store.meta("states"), store.meta("parts"))
     order = [each.program for each in ranked(s for s in scores if s.evaluation.valid and s.evaluation.complete)]
     order.sort(key=lambda each: each.id != best)
     if not order:

@@ -60,7 +60,7 @@ def facts(
         trajectories: the demonstrations of the run.
         config: the configuration of the run.
         label: the rule for positive expert states.
-        states: name of the states' kind; "" if unknown.
+        states: kind and shape of the states (`grace_irl.programs.parts`); "" if unknown.
         fields: names of the components of a state vector by their places, such as "x0 z_torso, x1 angle_torso"; ""
             without names.
         parts: names and shapes of the parts of a state (`grace_irl.programs.parts`); "" for states without parts.

@@ -171,7 +171,12 @@ def test_states_of_another_kind_are_refused(tmp_path: Path, trust: bool) -> None
     pixels = np.arange(192, dtype=np.uint8).reshape(1, 8, 8, 3)
     assert Trajectory(pixels).kind == "image"  # which fits a reward of grids, as far as its form tells
     assert reward.rewards([Trajectory(pixels)])[0].tolist() == [1]
-    path.write_text(path.read_text().replace("grid", "vector"))
+    path.write_text(path.read_text().replace("grid", "vector (2,)"))
+    assert grace_irl.load_reward(path).rewards([Trajectory(np.ones((3, 2)))])[0].tolist() == [1, 1, 1]
+    with pytest.raises(InputError, match="trajectories: 3 numbers; expected 2, as the reward reads them"):
+        grace_irl.load_reward(path).rewards([Trajectory(np.ones((3, 3)))])
+    with pytest.raises(InputError, match="observations with 4 numbers; expected 2, as the reward reads them"):
+        grace_irl.load_reward(path, trust=trust).wrap(gymnasium.make("CartPole-v1")).reset()
     with pytest.raises(InputError, match="trajectories: images; expected vectors, as the reward reads them"):
         grace_irl.load_reward(path).rewards([Trajectory(pixels)])
 
