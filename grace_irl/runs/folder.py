@@ -19,7 +19,7 @@ from grace_irl.atomic import write_atomically
 from grace_irl.config import Config
 from grace_irl.contents import require_no_links
 from grace_irl.demos.labels import Problem
-from grace_irl.errors import InputError
+from grace_irl.errors import GraceError, InputError
 from grace_irl.programs.components import numbered
 from grace_irl.programs.parts import states_fact, written
 from grace_irl.propose.goals import GoalAnswer
@@ -102,6 +102,7 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
 
     Raises:
         InputError: the folder cannot be made.
+        GraceError: the disk is full.
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -130,9 +131,10 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
         except OSError:
             require_absent(folder)
             raise
-    except BaseException:
+    except GraceError as error:  # the user named the folder, not the temporary one
+        raise type(error)(str(error).replace(str(temporary), str(folder))) from None
+    finally:
         shutil.rmtree(temporary, ignore_errors=True)
-        raise
 
 
 def own(database: Path, store: Store, config: Config) -> None:
