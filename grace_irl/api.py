@@ -185,7 +185,8 @@ def score(
             expert trajectories.
         negatives: as `experts`, but all trajectories count as negatives.
         kind: kind of state, such as "grid"; "": the kind that fits the data.
-        label: rule that selects the positive expert states; None: the rule that fits the data.
+        label: rule that selects the positive expert states; None: the rule of the reward's run, or if its file names
+            none, the rule that fits the data.
         log_pi: source of the log-probability of actions in the discriminator: "constant", "uniform", "recorded" or
             "cloned".
         calibration: source of the discriminator's scale and offset. With "file" they come from the reward file, with

@@ -76,8 +76,8 @@ def _target(out: Path | None, program: str, recording: Path | None, *, library: 
 
 
 def _require_writable(path: Path, *, force: bool) -> None:
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise InputError(f"{path}: cannot be written there; expected a file in a folder that exists")
+    if path.is_dir():
+        raise InputError(f"{path}: a folder; expected the path of a file, such as {path / 'reward.py'}")
     require_new(path, force=force)
 
 

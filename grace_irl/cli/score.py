@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -11,13 +11,10 @@ from rich.table import Table
 from grace_irl.cli.console import console, plain_table, print_json, say, table_of
 from grace_irl.cli.options import Given, MaxMemory
 from grace_irl.demos.label_rule import RuleChoice
-from grace_irl.demos.trajectory import LabelRule
 from grace_irl.errors import InputError
 from grace_irl.evaluate.separation import BEST_HERE
 from grace_irl.methods.grace import FitnessConfig
 from grace_irl.methods.separated import episode_figures, episode_line, metrics_figures
-from grace_irl.programs.export import label_of
-from grace_irl.rewards.file import read_reward
 from grace_irl.runs.config import resolve, settings_of
 from grace_irl.runs.score import RoleScore
 from grace_irl.settings import Setting
@@ -84,9 +81,6 @@ def score(
     if found.kind:
         say(found.kind)
     say(RuleChoice(found.label, found.label_reason).line)
-    rule = label_of(read_reward(reward))
-    if not config.data.label and rule in get_args(LabelRule) and rule != found.label:
-        say(f"the reward was fitted with label rule {rule}: --label {rule} scores it by that one")
     say(f"calibration {found.calibration}: {fitted}")
     if found.monotonicity is not None:
         say(f"Kendall tau of reward against time along expert trajectories: {found.monotonicity:.3f}")

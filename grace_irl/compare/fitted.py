@@ -25,7 +25,7 @@ from grace_irl.demos.trajectory import Demonstrations, LabelRule, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.methods.registry import method_of
 from grace_irl.programs.check import read
-from grace_irl.programs.export import calibration_of, fields_of
+from grace_irl.programs.export import calibration_of, fields_of, reads_of
 from grace_irl.rewards.file import RewardFile, load_reward, read_reward
 from grace_irl.rl.method import Kept, Paid, PolicyProblem, Trained, TransitionReward, Watch, unwatched
 from grace_irl.runs import fit as fits
@@ -200,6 +200,9 @@ class Fitted:
             source = read_reward(self.reward)
             known = self.demonstrations.metadata.fields
             require_same(known, fields_of(source), "the demonstrations", f"--reward {self.reward}")
+            for item in self.demonstrations.items[:1]:
+                states = item.trajectory.states
+                reads_of(source).require(item.trajectory.state_kind, states, f"--reward {self.reward}: demonstrations")
         elif self._separates:
             require_roles_for(RuleChoice(self._rule, REASON), self.demonstrations)
         elif (writer := method_of(self.config).writer) is not None and author_of(self.config) == "synthesis":

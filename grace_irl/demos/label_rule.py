@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast, get_args
 
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata
 from grace_irl.errors import InputError
@@ -119,6 +119,11 @@ class RuleEvidence:
         self.marked += demonstration.goals is not None
         self.with_goals += bool(demonstration.goals)
 
+    @property
+    def shows_goals(self) -> bool:
+        """Whether goal states are marked in all expert trajectories, and at least one has a goal state."""
+        return bool(self.with_goals and self.marked == self.experts)
+
     def choice(self) -> RuleChoice:
         """The label rule for this evidence. The docstring of `choose_rule` lists the criteria in order.
 
@@ -131,7 +136,7 @@ class RuleEvidence:
         if stated:
             verb = "state" if len(stated) > 1 else "states"
             return RuleChoice(votes[0].rule, f"{_listed(stated)} {verb} it" if stated[0] else "the data state it")
-        if self.with_goals and self.marked == self.experts:
+        if self.shows_goals:
             return RuleChoice("goal", f"goal states are marked in all {self.experts} expert trajectories")
         if votes:
             return RuleChoice(votes[0].rule, self._of_environments(votes))
@@ -168,7 +173,7 @@ class RuleEvidence:
         return None
 
 
-def choose_rule(demonstrations: Demonstrations, asked: LabelRule | Literal[""] = "") -> RuleChoice:
+def choose_rule(demonstrations: Demonstrations, asked: LabelRule | Literal[""] = "", reward: str = "") -> RuleChoice:
     """Choose the label rule, which decides the positive expert states.
 
     The first criterion that applies decides:
@@ -181,16 +186,28 @@ def choose_rule(demonstrations: Demonstrations, asked: LabelRule | Literal[""] =
        and a time limit ended all negative episodes;
     6. the default rule for the kind of the states, such as "last" for grids.
 
+    The rule of a reward that is scored comes after the user's choice, before all that the data say. Without marked goal
+    states, the rule "goal" of a reward decides nothing.
+
     The environment's rewards are not a criterion, because the search must not learn from them.
 
     Args:
         demonstrations: the set.
         asked: the user's choice, or "".
+        reward: the rule of the run that found the reward to score; "" if there is none, or no such rule.
 
     Raises:
         InputError: two files or environments support different rules.
     """
-    return RuleChoice(asked, "chosen with --label") if asked else RuleEvidence.of(demonstrations).choice()
+    if asked:
+        return RuleChoice(asked, "chosen with --label")
+    evidence = RuleEvidence.of(demonstrations)
+    if reward == "goal" and not evidence.shows_goals:
+        found = evidence.choice()
+        return replace(found, reason=f"{found.reason}; the reward was fitted with goal, whose states are not marked")
+    if reward in get_args(LabelRule):
+        return RuleChoice(cast(LabelRule, reward), "the reward was fitted with it")
+    return evidence.choice()
 
 
 def rule_of(metadata: Metadata) -> LabelRule | Literal[""]:

@@ -28,7 +28,7 @@ from grace_irl.programs.parsing import (
     unseen,
     why_not_compiled,
 )
-from grace_irl.programs.parts import Shape, parts_in
+from grace_irl.programs.parts import Reads
 
 NAMES = ("SCALE", "OFFSET", "THRESHOLD", "discriminator_logit")
 """Names that an export defines below a program."""
@@ -141,15 +141,16 @@ def fields_of(source: str) -> tuple[str, ...]:
     return names_of(_fact(source, "fields"))
 
 
-def parts_of(source: str) -> dict[str, Shape]:
-    """Names and shapes of the parts of a state, from an exported file; {} if the file does not name them.
+def reads_of(source: str) -> Reads:
+    """The form of the states that an exported file's program reads, as far as the file names it.
 
-    The docstring of the file has a line such as `parts: {'goal': (3,), 'said': 'text'}`. The file is not run.
+    The docstring of the file has a line such as `states: grid (7, 7, 3)`, and for records one such as
+    `parts: {'goal': (3,), 'said': 'text'}`. The file is not run.
 
     Raises:
-        InputError: the line cannot be read.
+        InputError: the line `parts` cannot be read.
     """
-    return parts_in(_fact(source, "parts"))
+    return Reads.of(_fact(source, "states"), _fact(source, "parts"))
 
 
 def label_of(source: str) -> str:

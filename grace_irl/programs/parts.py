@@ -1,17 +1,33 @@
-"""Names and shapes of the parts of a state on one line of exports, such as `{'goal': (3,), 'said': 'text'}`."""
+"""The form of the states that a program reads, as two facts of its exported file name it.
+
+The fact `states` names the kind and, if all states have one shape, this shape, such as `vector (4,)`. The fact `parts`
+holds the names and shapes of the parts of a record, such as `{'goal': (3,), 'said': 'text'}`.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from grace_irl.errors import InputError
+from grace_irl.states import KINDS, kind_of_state
 from grace_irl.states.kind import PartLayout, StateKind, States
+from grace_irl.states.layout import StateLayout
 
 Shape = tuple[int, ...] | None
 """The shape of a part's numbers in one state, () for a single number; None for a text."""
 
 TEXT = "text"
+
+
+def states_fact(kind: StateKind, every: Iterable[States]) -> str:
+    """The fact `states` for a run on these trajectories' states."""
+    shapes = {kind.shape(states) for states in every}
+    shape = shapes.pop() if len(shapes) == 1 else ()
+    return f"{kind.name} {shape}" if shape else kind.name
 
 
 def written(layout: Sequence[PartLayout]) -> str:
@@ -45,17 +61,73 @@ def difference(expected: Mapping[str, Shape], found: Mapping[str, Shape]) -> str
     return ""
 
 
-def require_parts(expected: Mapping[str, Shape], kind: StateKind, states: States, name: str) -> None:
-    """Check that the states of a trajectory have the parts that a reward reads.
+@dataclass(frozen=True)
+class Reads:
+    """The form of the states that a program reads.
 
-    Raises:
-        InputError: a part is missing or has another shape. `name` names the demonstrations.
+    Attributes:
+        kind: name of their kind; "" if unknown.
+        parts: the shape of each part of a record; {} for states without parts, or if unknown.
+        shape: shape of all states of the demonstrations; None for states without a shape, of several shapes, or if
+            unknown. Only vectors must have it: programs may read grids and images of any size.
     """
-    if not expected:
-        return
-    found = {part.name: None if part.is_text else part.shape for part in kind.layout(states)}
-    if wrong := difference(expected, found):
-        raise InputError(f"{name}: {wrong}: choose demonstrations with states as those that the reward was fitted to")
+
+    kind: str = ""
+    parts: dict[str, Shape] = field(default_factory=dict)
+    shape: Shape = None
+
+    @classmethod
+    def of(cls, states: str, parts: str) -> Reads:
+        """The form that the facts `states` and `parts` name; "" for a fact that is missing.
+
+        Raises:
+            InputError: `parts` cannot be read.
+        """
+        kind, _, shape = states.partition(" ")
+        sides = re.fullmatch(r"\((\d+(?:, \d+)*),?\)", shape)
+        return cls(kind, parts_in(parts), tuple(map(int, sides[1].split(", "))) if sides else None)
+
+    def require(self, kind: StateKind, states: States, name: str) -> None:
+        """Check that the states of a trajectory have this form. A kind that fits the states is enough.
+
+        Raises:
+            InputError: another kind, or a part that is missing or has another shape. `name` names the demonstrations.
+        """
+        own = KINDS.get(self.kind)
+        fits = own is None or own.recognises(states)
+        if wrong := self._unlike(kind, own, kind.layout(states), fits=fits):
+            raise InputError(
+                f"{name}: {wrong}: choose demonstrations with states as those that the reward was fitted to"
+            )
+
+    def require_state(self, state: Any, name: str) -> None:
+        """Check that a state of an environment has this form.
+
+        Raises:
+            InputError: as for `require`, or the state has no kind. `name` names the reward.
+        """
+        if self == Reads():
+            return
+        found, own = kind_of_state(state, name), KINDS.get(self.kind)
+        fits = own is None or own.recognises_state(state)
+        if wrong := self._unlike(found, own, StateLayout.of(found, state).parts, fits=fits):
+            raise InputError(unfit(name, wrong))
+
+    def _unlike(self, found: StateKind, own: StateKind | None, layout: Sequence[PartLayout], *, fits: bool) -> str:
+        """The difference of states of this layout from the form; "" for none. `fits` is whether their kind may be it."""
+        if own is not None and not fits:
+            return f"{found.plural}; expected {own.plural}, as the reward reads them"
+        if own is not None and own.named_fields and self.shape and layout[0].shape != self.shape:
+            return f"{layout[0].shape[0]} numbers; expected {self.shape[0]}, as the reward reads them"
+        return difference(self.parts, {part.name: None if part.is_text else part.shape for part in layout})
+
+
+def unfit(name: str, wrong: str) -> str:
+    """The message that observations do not fit a reward. `wrong` says how, and `name` names the reward."""
+    return (
+        f"{name}: observations with {wrong}: choose the environment of the demonstrations, or give it a wrapper that "
+        "shows them"
+    )
 
 
 def _said(shape: Shape) -> str:

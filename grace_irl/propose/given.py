@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from grace_irl.errors import InputError
+from grace_irl.programs.parts import Reads
 from grace_irl.propose.protocol import (
     Follower,
     Parent,
@@ -37,12 +38,14 @@ class GivenProgram:
         prior: log-prior in nats, relative to the most probable program of the same proposer, so at most 0; 0 if
             unknown.
         fields: names of the components of a state vector, in the order in which the program reads them; () if unknown.
+        reads: the form of the states that the program reads.
     """
 
     source: str
     origin: str
     prior: float = 0.0
     fields: tuple[str, ...] = ()
+    reads: Reads = field(default_factory=Reads)
 
 
 class Given:

@@ -14,9 +14,9 @@ from grace_irl.demos.given import Given, trajectories_of
 from grace_irl.errors import GraceError, InputError
 from grace_irl.keyworded import in_keywords
 from grace_irl.notebook import near, shown
-from grace_irl.programs.export import calibration_of, fields_of, parts_of, threshold_of
+from grace_irl.programs.export import calibration_of, fields_of, reads_of, threshold_of
 from grace_irl.programs.parsing import canonical, unseen
-from grace_irl.programs.parts import difference, require_parts
+from grace_irl.programs.parts import Shape, difference, unfit
 from grace_irl.rewards.runner import InProcessRunner, OnlineReward, RewardRunner, SandboxedRunner, trusted_candidate
 from grace_irl.rewards.scale import Form, Scale
 from grace_irl.rewards.view import STATE, StateView, holds_state, shapes_in, tops_of
@@ -49,8 +49,8 @@ class RewardFile:
         threshold: threshold on the program's reward with the best balanced accuracy on the training data. A state with
             a higher reward is classified as positive. None if the file has no threshold.
         fields: names of the components of a state, in order; () if the file does not name them.
-        parts: for states of named parts, the shape of each part by name, () for a single number and None for a text;
-            {} if the file does not name them.
+        reads: the kind of the states that the program reads, and for records the shape of each part by name, () for a
+            single number and None for a text; empty if the file does not name them.
     """
 
     def __init__(self, path: Path, source: str, *, trust: bool) -> None:
@@ -60,7 +60,7 @@ class RewardFile:
         self.scale, self.offset = calibration_of(source) or (1.0, 0.0)
         self.threshold = threshold_of(source)
         self.fields = fields_of(source)
-        self.parts = parts_of(source)
+        self.reads = reads_of(source)
 
     def __call__(self, extra_info: str | None = None) -> OnlineReward:
         """One `Reward` object for one trajectory. Pass the states to its `reward_fn` in order.
@@ -119,7 +119,7 @@ class RewardFile:
         """
         found = trajectories_of(trajectories, "trajectories", self.fields)
         for each in found:
-            require_parts(self.parts, each.state_kind, each.states, "trajectories")
+            self.reads.require(each.state_kind, each.states, "trajectories")
         return SandboxedRunner(
             self.source, str(self.path), workers=workers, allow_weak=allow_weak_sandbox, sandbox=sandbox
         ).rewards(found)
@@ -151,7 +151,7 @@ class RewardFile:
         from grace_irl.rewards.gymnasium import RewardEnv
 
         if view is None:
-            self._require_states(getattr(environment, "observation_space", None))
+            self._require_states(environment, getattr(environment, "observation_space", None))
         runner = self.runner(terms=terms, allow_weak_sandbox=allow_weak_sandbox)
         return RewardEnv(environment, runner, self.scaled(scale), view, tops_of(self.parts))
 
@@ -169,7 +169,8 @@ class RewardFile:
         """
         from grace_irl.rewards.gymnasium import vector_wrapped
 
-        self._require_states(getattr(venv, "single_observation_space", getattr(venv, "observation_space", None)))
+        space = getattr(venv, "single_observation_space", getattr(venv, "observation_space", None))
+        self._require_states(venv, space)
         runner = self.runner(terms=terms, allow_weak_sandbox=allow_weak_sandbox)
         return vector_wrapped(venv, runner, self.scaled(scale), tops_of(self.parts))
 
@@ -185,20 +186,30 @@ class RewardFile:
         runner = self.runner(allow_weak_sandbox=allow_weak_sandbox)
         return ImitationReward(runner, self.scaled(scale), extra_info, tops_of(self.parts))
 
+    @property
+    def parts(self) -> dict[str, Shape]:
+        """The parts of a record that the program reads (`reads.parts`)."""
+        return self.reads.parts
+
     def runner(self, *, terms: bool = False, allow_weak_sandbox: bool = False) -> RewardRunner:
         """A runner of this program, in this process if the file is trusted, otherwise in the sandbox."""
         if self.trust:
-            return InProcessRunner(self.source, str(self.path), terms=terms)
-        return SandboxedRunner(self.source, str(self.path), terms=terms, allow_weak=allow_weak_sandbox)
+            return InProcessRunner(self.source, str(self.path), terms=terms, reads=self.reads)
+        return SandboxedRunner(
+            self.source, str(self.path), terms=terms, allow_weak=allow_weak_sandbox, reads=self.reads
+        )
 
     def scaled(self, form: Form = "raw") -> Scale:
         """The conversion of this reward to a form for the learner, with the file's calibration."""
         return Scale(form, self.scale, self.offset)
 
-    def _require_states(self, space: Any) -> None:
+    def _require_states(self, environment: Any, space: Any) -> None:
         """Refuse observations without the parts, or the components of vectors, that this reward names.
 
+        Wrappers may change the shape of observations only to that of the demonstrations.
+
         Args:
+            environment: the environment or vector environment.
             space: the space of one observation. An observation is the state, or a dict with the state under "state".
         """
         parts = getattr(space, "spaces", None)
@@ -214,10 +225,11 @@ class RewardFile:
             found = "" if shape is None else f"shape {shape}"
         wrong = difference(self.parts, shapes_in(states)) if space is not None else ""
         if wrong:
-            raise InputError(
-                f"{self.path}: observations with {wrong}: choose the environment of the demonstrations, or give it a "
-                "wrapper that shows them"
-            )
+            raise InputError(unfit(str(self.path), wrong))
+        if not self.parts and (self.reads.shape is None or shape != self.reads.shape):
+            from grace_irl.rewards.gymnasium import RESIZES, require_plain
+
+            require_plain(environment, RESIZES)
         if self.fields and found:
             named = ", ".join(self.fields[:5]) + (", …" if len(self.fields) > 5 else "")
             raise InputError(

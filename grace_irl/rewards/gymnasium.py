@@ -25,21 +25,34 @@ MASK, FINAL = "reset_mask", "final_obs"
 `step`, holds the last observations of ended episodes."""
 
 
-_CHANGES = (
+CHANGES = (
     *(gymnasium.wrappers.NormalizeObservation, vector.NormalizeObservation),
     *(gymnasium.wrappers.RescaleObservation, vector.RescaleObservation),
 )
 """Wrappers that change the numbers of observations, but not their form."""
+RESIZES = (
+    *(gymnasium.wrappers.ResizeObservation, vector.ResizeObservation),
+    *(gymnasium.wrappers.ReshapeObservation, vector.ReshapeObservation),
+    *(gymnasium.wrappers.GrayscaleObservation, vector.GrayscaleObservation),
+)
+"""Wrappers that change the shape of observations. The demonstrations may come from an environment with such a one."""
 
 
-def require_plain(environment: Any) -> None:
-    """Check that no wrapper normalises or rescales observations.
+def require_plain(environment: Any, changes: tuple[type, ...] = CHANGES) -> None:
+    """Check that no wrapper changes observations, also none of those around each environment of a vector environment.
+
+    Args:
+        environment: an environment, or a vector environment of Gymnasium or Stable-Baselines3.
+        changes: the wrappers to refuse.
 
     Raises:
-        InputError: `NormalizeObservation` or `RescaleObservation` is among the wrappers.
+        InputError: one of these is among the wrappers.
     """
+    inner = getattr(getattr(environment, "unwrapped", None), "envs", ())
+    for each in inner if isinstance(inner, list | tuple) else ():  # environments of this process
+        require_plain(each, changes)
     while isinstance(environment, gymnasium.Wrapper | VectorWrapper):
-        if isinstance(environment, _CHANGES):
+        if isinstance(environment, changes):
             raise InputError(
                 f"{type(environment).__name__} under the recovered reward; expected observations as the environment "
                 "gives them: wrap with the reward first, then change them"
@@ -154,9 +167,6 @@ class RewardVectorEnv(VectorWrapper):
         tops: Tops = frozenset(),
     ) -> None:
         require_plain(venv)
-        inner = getattr(venv.unwrapped, "envs", ())
-        for each in inner if isinstance(inner, list | tuple) else ():  # environments of this process
-            require_plain(each)
         super().__init__(venv)
         self._payment, self._tops = Payment(runner, scale), tops
         self._mode = AutoresetMode(venv.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
@@ -260,6 +270,7 @@ def vector_wrapped(
 
     from grace_irl.rewards.sb3 import RewardVecEnv
 
+    require_plain(venv)
     if not isinstance(venv, VecEnv):
         said = f"wrap_vec of {type(venv).__name__}; expected a VectorEnv of Gymnasium or a VecEnv of Stable-Baselines3"
         raise InputError(f"{said}: wrap takes single environments")

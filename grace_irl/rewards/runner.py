@@ -16,6 +16,7 @@ from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.rewards import MemoryCache, RewardSource
 from grace_irl.programs.check import read
 from grace_irl.programs.contract import FILENAME, as_action
+from grace_irl.programs.parts import Reads
 from grace_irl.sandbox import open_sandbox
 from grace_irl.sandbox.candidate import Candidate, ContractError, explain
 from grace_irl.sandbox.protocol import Limits, Sandbox
@@ -97,8 +98,22 @@ class RewardRunner(Protocol):
         ...
 
 
-class _Closing:
-    """Base class of runners. The end of a `with` block closes the runner."""
+class _Runner:
+    """Base class of runners. It checks the first state of running episodes. The end of a `with` block closes it.
+
+    Args:
+        name: the program's name in messages.
+        reads: the form of the states that the program reads.
+    """
+
+    def __init__(self, name: str, reads: Reads) -> None:
+        self._name, self._reads = name, reads
+
+    def _check(self, begins: Sequence[Begin]) -> None:
+        """Check the first state of the first episode. All later states have the same form."""
+        if begins:
+            self._reads.require_state(begins[0].state, self._name)
+            self._reads = Reads()
 
     def close(self) -> None:
         """See `RewardRunner`."""
@@ -112,7 +127,7 @@ class _Closing:
         self.close()
 
 
-class InProcessRunner(_Closing):
+class InProcessRunner(_Runner):
     """A `RewardRunner` that runs the program in this process, with all permissions of the process.
 
     Every episode has a new module, a new `Reward` object and, if the program draws random numbers, its own random
@@ -122,18 +137,20 @@ class InProcessRunner(_Closing):
         source: the program.
         name: the program's name in messages.
         terms: whether to return the components of each reward as well, from the program's `terms_fn`.
+        reads: the form of the states that the program reads.
 
     Raises:
         InputError: the source breaks the contract.
     """
 
-    def __init__(self, source: str, name: str, *, terms: bool = False) -> None:
+    def __init__(self, source: str, name: str, *, terms: bool = False, reads: Reads = Reads()) -> None:
+        super().__init__(name, reads)
         reading = read(source)
         problems = [problem for problem in reading.problems if problem.kind in ("syntax", "contract")]
         if problems:
             raise InputError(f"{name}: {problems[0]}; expected a program as docs/contract.md says")
         self._slots = Slots(trusted_candidate(source, takes_action=reading.takes_action))
-        self._source, self._name, self._terms = source, name, terms
+        self._source, self._terms = source, terms
         self._posted: list[TurnRewards] = []
 
     def rewards(self, trajectories: Sequence[Trajectory]) -> list[Floats]:
@@ -148,6 +165,7 @@ class InProcessRunner(_Closing):
         begins: Sequence[Begin] = (),
     ) -> TurnRewards:
         """See `RewardRunner`."""
+        self._check(begins)
         return self._turn(slots, actions, states, begins, terms=self._terms)[0]
 
     def post(
@@ -202,7 +220,7 @@ class InProcessRunner(_Closing):
         return answer, first
 
 
-class SandboxedRunner(_Closing):
+class SandboxedRunner(_Runner):
     """A `RewardRunner` in locked-down child processes (docs/sandbox.md).
 
     All running episodes share one child process, which starts with the first episode. Each call of `turn` sends one
@@ -216,6 +234,7 @@ class SandboxedRunner(_Closing):
         workers: number of child processes for recorded trajectories; None for one per core.
         allow_weak: whether to accept tier E, a sandbox that does not protect the user's files (docs/sandbox.md).
         sandbox: an open sandbox for recorded trajectories. If None, each call of `rewards` opens and closes a sandbox.
+        reads: the form of the states that the program reads.
     """
 
     def __init__(
@@ -227,8 +246,10 @@ class SandboxedRunner(_Closing):
         workers: int | None = None,
         allow_weak: bool = False,
         sandbox: Sandbox | None = None,
+        reads: Reads = Reads(),
     ) -> None:
-        self._source, self._name, self._terms = source, name, terms
+        super().__init__(name, reads)
+        self._source, self._terms = source, terms
         self._workers, self._allow_weak, self._sandbox = workers, allow_weak, sandbox
         self._session: RewardSession | None = None
 
@@ -275,6 +296,7 @@ class SandboxedRunner(_Closing):
 
     def _running(self, begins: Sequence[Begin]) -> RewardSession:
         """The session of running episodes. The session opens when the first episodes begin."""
+        self._check(begins)
         if self._session is None:
             if not begins:
                 raise InputError(f"{self._name}: a step before any episode began; expected reset() first")

@@ -37,7 +37,8 @@ class FixedHorizon(gymnasium.Wrapper[Any, Any, Any, Any]):
         horizon: steps of each episode, at most the environment's own time limit.
 
     Raises:
-        InputError: the observation space is not a `Box`, or the horizon is below 1.
+        InputError: the observation space is not a `Box`, or the horizon is below 1 or above the time limit in the
+            environment's `spec`. Other time limits show only when they end an episode.
     """
 
     def __init__(self, environment: gymnasium.Env[Any, Any], horizon: int) -> None:
@@ -47,6 +48,9 @@ class FixedHorizon(gymnasium.Wrapper[Any, Any, Any, Any]):
             raise InputError(f"fixed horizon: observations of {space}; expected a Box: flatten them first")
         if horizon < 1:
             raise InputError(f"fixed horizon {horizon}; expected at least 1 step")
+        limit = getattr(environment.spec, "max_episode_steps", None)
+        if limit is not None and horizon > limit:
+            raise _above_limit(horizon, f"the environment's time limit is {limit} steps", limit)
         self._horizon = horizon
         dtype: Any = space.dtype
         low, high = space.low, space.high
@@ -74,13 +78,15 @@ class FixedHorizon(gymnasium.Wrapper[Any, Any, Any, Any]):
         observation, reward, terminated, truncated, info = self.env.step(action)
         info[ABSORBED] = False
         if truncated and not terminated and not last:
-            raise InputError(
-                f"fixed horizon {self._horizon}: the environment's time limit ended an episode after {self._steps} "
-                f"steps; expected a horizon of at most {self._steps}"
-            )
+            found = f"the environment's time limit ended an episode after {self._steps} steps"
+            raise _above_limit(self._horizon, found, self._steps)
         self._absorbed = bool(terminated)
         seen = absorbing(self.observation_space) if terminated and not last else alive(np.asarray(observation))
         return seen, float(reward), False, last, info
+
+
+def _above_limit(horizon: int, found: str, most: int) -> InputError:
+    return InputError(f"fixed horizon {horizon}: {found}; expected a horizon of at most {most}")
 
 
 def alive(observations: NDArray[Any]) -> NDArray[Any]:

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from grace_irl.config import Config
 from grace_irl.demos.components import require_same
+from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
 from grace_irl.methods.registry import method_of
 from grace_irl.programs.components import names_of
-from grace_irl.programs.export import fields_of, program_of
+from grace_irl.programs.export import fields_of, program_of, reads_of
+from grace_irl.programs.parts import Reads
 from grace_irl.propose.given import GivenProgram
 from grace_irl.rewards.file import read_reward
 from grace_irl.runs.record import TrajectoryRow, candidate
@@ -63,7 +65,7 @@ def programs_of(paths: Sequence[str], most: int) -> tuple[GivenProgram, ...]:
             found += _best_of(Path(path), left)
         else:
             source = read_reward(Path(path))
-            found.append(GivenProgram(program_of(source), path, fields=fields_of(source)))
+            found.append(GivenProgram(program_of(source), path, fields=fields_of(source), reads=reads_of(source)))
     return tuple(found)
 
 
@@ -94,14 +96,17 @@ def seen_of(store: Store) -> Seen | None:
     return store.kept(SEEN, Seen)
 
 
-def require_components(given: Sequence[GivenProgram], fields: Sequence[str]) -> None:
-    """Check that given programs read the components of the demonstrations' vectors in their order.
+def require_readable(given: Sequence[GivenProgram], problem: Problem) -> None:
+    """Check that given programs read the demonstrations' states: their kind, their parts or components in order.
 
     Raises:
-        InputError: other names, or another order.
+        InputError: another kind, other parts, other names of components, or another order of them.
     """
     for each in given:
-        require_same(fields, each.fields, "the demonstrations", f"--start-from {each.origin}")
+        require_same(problem.metadata.fields, each.fields, "the demonstrations", f"--start-from {each.origin}")
+        for item in problem.items[:1]:
+            states = item.trajectory.states
+            each.reads.require(item.trajectory.state_kind, states, f"--start-from {each.origin}: demonstrations")
 
 
 def seen_before(paths: Sequence[str], rows: Sequence[TrajectoryRow]) -> Seen | None:
@@ -128,8 +133,9 @@ def _best_of(folder: Path, most: int) -> list[GivenProgram]:
     with opened(folder) as (store, _):
         scores = [candidate(record) for record in store.records().values()]
         best, fields = store.meta("best"), names_of(store.meta("fields"))
+        reads = Reads.of(store.meta("states"), store.meta("parts"))
     order = [each.program for each in ranked(s for s in scores if s.evaluation.valid and s.evaluation.complete)]
     order.sort(key=lambda each: each.id != best)
     if not order:
         raise InputError(f"{folder}: no valid program; expected a run with at least one for --start-from")
-    return [GivenProgram(each.source, f"{folder}: {each.id}", each.prior, fields) for each in order[:most]]
+    return [GivenProgram(each.source, f"{folder}: {each.id}", each.prior, fields, reads) for each in order[:most]]

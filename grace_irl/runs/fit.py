@@ -27,7 +27,7 @@ from grace_irl.runs import acting, proposers
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs.acting import authorised, plain_acting
 from grace_irl.runs.auditing import audited, store_audit, with_seen
-from grace_irl.runs.beginnings import given_of, programs_of, require_components, seen_before, seen_of, store_given
+from grace_irl.runs.beginnings import given_of, programs_of, require_readable, seen_before, seen_of, store_given
 from grace_irl.runs.budget import Budget, Prices, Progress
 from grace_irl.runs.config import flat, located, resolve, to_toml
 from grace_irl.runs.data import large_files, load_data, with_sample
@@ -148,7 +148,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
     problem = labelling.problem()
     require_recorded_data(config.proposer, trajectory_rows(problem))
     given = programs_of(config.proposer.start_from, method_of(config).width(config))
-    require_components(given, problem.metadata.fields)
+    require_readable(given, problem)
     seen = seen_before(config.proposer.start_from, trajectory_rows(problem))
     evaluator = _checked(labelling, problem, config)
     if parts.proposer is None:

@@ -19,9 +19,9 @@ from grace_irl.atomic import write_atomically
 from grace_irl.config import Config
 from grace_irl.contents import require_no_links
 from grace_irl.demos.labels import Problem
-from grace_irl.errors import InputError
+from grace_irl.errors import GraceError, InputError
 from grace_irl.programs.components import numbered
-from grace_irl.programs.parts import written
+from grace_irl.programs.parts import states_fact, written
 from grace_irl.propose.goals import GoalAnswer
 from grace_irl.runs import acting
 from grace_irl.runs.acting import plain_acting
@@ -102,6 +102,7 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
 
     Raises:
         InputError: the folder cannot be made.
+        GraceError: the disk is full.
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -118,9 +119,11 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
             store.set_meta("label_reason", reason)
             if problem.metadata.fields:  # an export lists the names: its program reads fields by number
                 store.set_meta("fields", numbered(problem.metadata.fields))
-            if problem.metadata.state_kind.has_parts and problem.items:
-                layout = problem.metadata.state_kind.layout(problem.items[0].trajectory.states)
-                store.set_meta("parts", written(layout))
+            if problem.items:
+                kind = problem.metadata.state_kind
+                store.set_meta("states", states_fact(kind, (item.trajectory.states for item in problem.items)))
+                if kind.has_parts:
+                    store.set_meta("parts", written(kind.layout(problem.items[0].trajectory.states)))
             store.add_goals(goals)
             own(paths.database, store, config)
         try:
@@ -128,9 +131,10 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
         except OSError:
             require_absent(folder)
             raise
-    except BaseException:
+    except GraceError as error:  # the user named the folder, not the temporary one
+        raise type(error)(str(error).replace(str(temporary), str(folder))) from None
+    finally:
         shutil.rmtree(temporary, ignore_errors=True)
-        raise
 
 
 def own(database: Path, store: Store, config: Config) -> None:

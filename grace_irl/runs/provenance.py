@@ -32,7 +32,7 @@ def export_record(record: Record, store: Store, config: Config) -> str:
     """
     account = method_of(config).account
     numbers = account.calibrated(record.evaluation)
-    known = {name: store.meta(name) for name in ("label", "fields", "parts")}
+    known = {name: store.meta(name) for name in ("label", "states", "fields", "parts")}
     text = export_source(
         record.program.source,
         title=f"A reward {account.made} by grace-irl {__version__}.",
@@ -48,6 +48,7 @@ def facts(
     trajectories: Sequence[TrajectoryRow],
     config: Config,
     label: str,
+    states: str = "",
     fields: str = "",
     parts: str = "",
 ) -> list[tuple[str, str]]:
@@ -59,6 +60,7 @@ def facts(
         trajectories: the demonstrations of the run.
         config: the configuration of the run.
         label: the rule for positive expert states.
+        states: kind and shape of the states (`grace_irl.programs.parts`); "" if unknown.
         fields: names of the components of a state vector by their places, such as "x0 z_torso, x1 angle_torso"; ""
             without names.
         parts: names and shapes of the parts of a state (`grace_irl.programs.parts`); "" for states without parts.
@@ -72,6 +74,8 @@ def facts(
         rows = [row for row in trajectories if row.split == split]
         if rows:
             lines.append((f"{split.replace('_', ' ')} data", _data(rows)))
+    if states:
+        lines.append(("states", states))
     if fields:
         lines.append(("fields", fields))
     if parts:

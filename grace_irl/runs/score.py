@@ -26,8 +26,7 @@ from grace_irl.evaluate.episodes import EpisodeLabels
 from grace_irl.evaluate.log_pi import log_pi
 from grace_irl.evaluate.metrics import metrics_of, monotonicity, ranking, task_metrics
 from grace_irl.evaluate.separation import Metrics
-from grace_irl.programs.export import calibration_of
-from grace_irl.programs.parts import require_parts
+from grace_irl.programs.export import calibration_of, label_of
 from grace_irl.rewards.file import RewardFile, load_reward
 from grace_irl.rewards.runner import SandboxedRunner
 from grace_irl.runs.parts import EVERY, rewarded
@@ -123,7 +122,8 @@ def score(
         reward: the reward file.
         demonstrations: the demonstrations. All are scored, whether training or held-out. An open set beyond its memory
             limit is read a few trajectories at a time; only rewards, labels and true rewards of its states are kept.
-        rule: the rule for positive expert states; None to choose it by the data (`grace_irl.demos.label_rule`).
+        rule: the rule for positive expert states; None for the rule in the reward file, or if it names none, for the
+            rule that fits the data (`grace_irl.demos.label_rule`).
         choice: source of log pi, the log-probability of actions in the discriminator: "constant", "uniform", "recorded"
             or "cloned" (`grace_irl.evaluate.log_pi`).
         calibration: source of scale and offset: the reward "file", "fitted" to these demonstrations, or "none" for
@@ -143,7 +143,7 @@ def score(
     held = demonstrations.held() if isinstance(demonstrations, OpenSet) else demonstrations
     if held is not None:
         held = in_order(held, file.fields, "demonstrations")
-        chosen, problem = _labelled(held, rule)
+        chosen, problem = _labelled(held, rule, file.source)
     elif choice != "constant":
         raise InputError(
             f"--log-pi {choice}: the demonstrations take more than the memory limit, and log pi needs all of them at "
@@ -158,7 +158,7 @@ def score(
         else:
             assert isinstance(demonstrations, OpenSet)
             held, by_digest = _outlines(demonstrations, file, sandbox, show)
-            chosen, problem = _labelled(held, rule)
+            chosen, problem = _labelled(held, rule, file.source)
     items = problem.items
     everything = Problem(problem.metadata, problem.rule, items)
     rows = columns(items, log_pi(everything, choice), takes_action=takes_action)
@@ -196,9 +196,9 @@ def score(
     )
 
 
-def _labelled(demonstrations: Demonstrations, rule: LabelRule | None) -> tuple[RuleChoice, Problem]:
+def _labelled(demonstrations: Demonstrations, rule: LabelRule | None, source: str) -> tuple[RuleChoice, Problem]:
     """Choose the label rule, and label the demonstrations. Check that each task has positive and negative states."""
-    chosen = choose_rule(demonstrations, rule or "")
+    chosen = choose_rule(demonstrations, rule or "", label_of(source))
     require_roles_for(chosen, demonstrations)
     problem = label(demonstrations, chosen.rule)
     require_both_sides(problem.items)
@@ -208,7 +208,7 @@ def _labelled(demonstrations: Demonstrations, rule: LabelRule | None) -> tuple[R
 def _run(file: RewardFile, trajectories: Sequence[Trajectory], sandbox: Sandbox) -> list[Floats]:
     """The rewards of trajectories that come from readers. What `RewardFile.rewards` takes from callers is checked."""
     for each in trajectories:
-        require_parts(file.parts, each.state_kind, each.states, "demonstrations")
+        file.reads.require(each.state_kind, each.states, "demonstrations")
     return SandboxedRunner(file.source, str(file.path), sandbox=sandbox).rewards(trajectories)
 
 

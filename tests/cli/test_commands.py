@@ -147,7 +147,10 @@ def test_export_stands_alone_and_passes_the_contract(
     assert "exists already" in capsys.readouterr().err
     assert main(["export", str(folder), "--out", str(out), "--force", "--json"]) == 0
     assert main(["score", str(out), "--demos", str(demos)]) == 0
-    assert main(["export", str(folder), "--out", str(tmp_path / "absent" / "r.py")]) == 2
+    assert main(["export", str(folder), "--out", str(tmp_path / "absent" / "r.py")]) == 0
+    assert (tmp_path / "absent" / "r.py").read_text() == out.read_text()
+    assert main(["export", str(folder), "--out", str(tmp_path / "absent")]) == 2
+    assert "absent: a folder; expected the path of a file, such as" in capsys.readouterr().err
 
 
 def test_resume_of_a_finished_run(fitted: tuple[Path, dict[str, Any]]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import grace_irl
 from grace_irl.cli import main
 from grace_irl.demos import load, save
 from grace_irl.demos.label_rule import choose_rule
@@ -232,7 +233,7 @@ def test_an_earlier_recording_keeps_the_rule_of_its_version(tmp_path: Path, caps
     assert other["label"] == "last"
 
 
-def test_score_names_the_rule_that_the_reward_was_fitted_with(
+def test_score_takes_the_rule_that_the_reward_was_fitted_with(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, last in (("expert", 9), ("negative", 4)):
@@ -241,7 +242,14 @@ def test_score_names_the_rule_that_the_reward_was_fitted_with(
     demos = [str(tmp_path / "expert.csv"), str(tmp_path / "negative.csv")]
     fitted(capsys, "--demos", *demos, "--label", "last", "--out", str(tmp_path / "run"), *QUICK)
     words = ["score", str(tmp_path / "run" / "reward.py"), "--demos", *demos, "--workers", "1"]
-    for more, told in (([], True), (["--label", "last"], False)):
+    capsys.readouterr()
+    for more, rule in (([], "last: the reward was fitted with it"), (["--label", "all"], "all: chosen with --label")):
         assert main([*words, *more]) == 0
-        said = capsys.readouterr().out
-        assert ("the reward was fitted with label rule last: --label last scores it by that one" in said) is told
+        assert f"label rule {rule} (--label chooses otherwise" in capsys.readouterr().out
+    assert grace_irl.score(words[1], demos, workers=1).label == "last"
+    path = tmp_path / "run" / "reward.py"
+    path.write_text(path.read_text().replace("last (which", "goal (which"))
+    found = grace_irl.score(path, demos, workers=1)
+    assert (found.label, "the reward was fitted with goal, whose states are not" in found.label_reason) == ("all", True)
+    path.write_text(path.read_text().replace("goal (which", "none (which"))
+    assert grace_irl.score(path, demos, workers=1).label == "all"

@@ -11,11 +11,20 @@ import pytest
 pytest.importorskip("stable_baselines3", reason="the extra rl is not installed: pip install 'grace-irl[rl]'")
 
 from grace_irl.cli import main
+from grace_irl.compare.folder import ComparisonFolder
 from grace_irl.demos import load
+from grace_irl.programs.parts import Reads
+from grace_irl.rewards.file import load_reward
 from grace_irl.runs.expand.expansion import rounds_of
 from tests.cli import corridor
 from tests.cli.test_goal_expansion import answer, arguments, positives
 from tests.propose.client.server import ChatServer
+
+READS = {
+    "record": Reads("record", {"camera": (12, 4 * corridor.WIDTH, 3), "place": ()}),
+    "image": Reads("image", {}, (12, 4 * corridor.WIDTH, 3)),
+}
+"""What the files of the rewards say of the states."""
 
 
 @pytest.mark.slow
@@ -37,6 +46,7 @@ def test_goal_states_and_rollouts_reach_every_round(
         assert last.new_accuracy < 0.99  # the first reward pays at the wrong end, too
         assert last.changed
         assert corridor.OWN_END in (folder / "reward.py").read_text()
+        assert load_reward(folder / "reward.py").reads == READS[form]
         assert positives(folder, 1) == positives(folder, 0)
         assert set(positives(folder, 0).values()) == {1}
         rollouts = load([], [folder / "rounds" / "1" / "rollouts.parquet"])
@@ -66,6 +76,8 @@ def test_every_method_of_a_comparison_learns(form: str, tmp_path: Path, capsys: 
     asked = ["compare", "--demos", demos, "--env", f"{corridor.__file__}:{form}s", *quick, *grace, *named]
     assert main([*asked, "--out", str(tmp_path / "out"), "--json"]) == 0, capsys.readouterr().err
     results = answer(capsys)["results"]
+    if form == "record":
+        assert load_reward(ComparisonFolder(tmp_path / "out").job("grace", 0).program).reads == READS[form]
     assert [(each["method"], each["failure"]) for each in results] == [
         (name, "") for name in ("grace", "gail", "airl", "bc", "ppo-true")
     ]

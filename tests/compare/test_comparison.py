@@ -339,6 +339,13 @@ def test_the_command_line_says_what_is_wrong(
     assert "none.py: No such file or directory; expected a reward file" in said(
         "--demos", str(cart_pole), "--methods", "grace", "--reward", "none.py"
     )
+    for facts, wrong in (
+        ((("states", "grid"),), "vectors; expected grids"),
+        ((("parts", "{'goal': (3,)}"),), "no part 'goal'; expected it (shape (3,))"),
+    ):
+        path = upright(tmp_path, export_source(UPRIGHT, title="Up.", facts=facts))
+        told = f"--reward {path}: demonstrations: {wrong}, as the reward reads"
+        assert told in " ".join(said("--demos", str(cart_pole), "--methods", "grace", "--reward", path).split())
     assert "--resume with steps, out; expected none of them" in said(
         "--resume", str(tmp_path), "--steps", "5", "--out", "x"
     )

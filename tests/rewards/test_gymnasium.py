@@ -17,6 +17,7 @@ import gymnasium
 import grace_irl
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import GraceError, InputError
+from grace_irl.programs.export import export_source
 from grace_irl.rewards.gymnasium import RewardEnv
 from grace_irl.rewards.runner import InProcessRunner
 from grace_irl.rl.environments import make
@@ -227,6 +228,44 @@ def test_observations_that_are_changed_underneath_are_refused(tmp_path: Path) ->
     inner = gymnasium.vector.SyncVectorEnv([lambda: normal])
     with pytest.raises(InputError, match="wrap with the reward first, then change them"):
         reward.wrap_vec(inner)
+    sb3 = pytest.importorskip("stable_baselines3.common.vec_env")
+    with pytest.raises(InputError, match="wrap with the reward first, then change them"):
+        reward.wrap_vec(sb3.DummyVecEnv([lambda: rescaled]))
+
+
+@pytest.mark.parametrize("wrapper", ["Grayscale", "Resize", "Reshape"])
+def test_observations_of_another_shape_than_the_demonstrations_are_refused(wrapper: str, tmp_path: Path) -> None:
+    class Pictures(gymnasium.Env[Any, Any]):
+        observation_space = gymnasium.spaces.Box(0, 255, (8, 6, 3), np.uint8)
+        action_space = gymnasium.spaces.Discrete(2)
+
+        def reset(self, **_: Any) -> Any:
+            return np.full((8, 6, 3), 255, np.uint8), {}
+
+        def step(self, action: Any) -> Any:
+            return np.full((8, 6, 3), 255, np.uint8), 0.0, False, False, {}
+
+    pytest.importorskip("cv2") if wrapper == "Resize" else None
+    arguments, shape = {
+        "Grayscale": ({"keep_dim": True}, (8, 6, 1)),
+        "Resize": ({"shape": (4, 4)}, (4, 4, 3)),
+        "Reshape": ({"shape": (6, 8, 3)}, (6, 8, 3)),
+    }[wrapper]
+    changed = getattr(gymnasium.wrappers, f"{wrapper}Observation")(Pictures(), **arguments)
+    source = "class Reward:\n    def reward_fn(self, state): return float(state.shape[0])\n"
+    path = tmp_path / "reward.py"
+    several = gymnasium.vector.SyncVectorEnv([lambda: changed])
+    for facts in ((), (("states", "image"),), (("states", "image (8, 6, 3)"),)):
+        path.write_text(export_source(source, title="One.", facts=facts))
+        reward = grace_irl.load_reward(path)
+        for wrap, environment in ((reward.wrap, changed), (reward.wrap_vec, several)):
+            with pytest.raises(InputError, match=f"{wrapper}Observation under the recovered reward; expected"):
+                wrap(environment)
+        reward.wrap(Pictures()).close()
+    path.write_text(path.read_text().replace("(8, 6, 3)", str(shape)))  # the demonstrations were changed so, too
+    environment = grace_irl.load_reward(path, trust=True).wrap(changed)
+    environment.reset()
+    assert environment.step(0)[1] == shape[0]
 
 
 def test_a_function_is_no_view(tmp_path: Path) -> None:

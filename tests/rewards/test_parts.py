@@ -11,8 +11,8 @@ import pytest
 import grace_irl
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
-from grace_irl.programs.export import export_source, parts_of
-from grace_irl.programs.parts import written
+from grace_irl.programs.export import export_source, reads_of
+from grace_irl.programs.parts import Reads, written
 from grace_irl.rewards.file import RewardFile
 from grace_irl.states.record import RECORD, RecordStates
 
@@ -70,10 +70,10 @@ def test_a_file_holds_names_and_shapes_of_parts(tmp_path: Path) -> None:
     assert "parts: {'goal': (3,), 'inner/phase': (), 'state': (2,)}" in loaded(tmp_path / "reward.py").source
     states = RecordStates({"said": np.array([b"hallo"]), "at": np.zeros((1, 2))})
     text = export_source(PROGRAM, title="T.", facts=(("parts", written(RECORD.layout(states))),))
-    assert parts_of(text) == {"at": (2,), "said": None}
-    assert parts_of(PROGRAM) == {}
+    assert reads_of(text).parts == {"at": (2,), "said": None}
+    assert reads_of(PROGRAM) == Reads()
     with pytest.raises(InputError, match="cannot be read; expected names with shapes"):
-        parts_of(text.replace("(2,)", "(2,"))
+        reads_of(text.replace("(2,)", "(2,"))
 
 
 @pytest.mark.parametrize("trust", [True, False])
@@ -132,6 +132,53 @@ def test_other_shapes_and_missing_parts_are_refused(tmp_path: Path) -> None:
         reward.rewards([Trajectory(RecordStates(arrays))])
     with pytest.raises(InputError, match="trajectories: no part"):
         reward.rewards([Trajectory(np.ones((3, 2)))])
+
+
+@pytest.mark.parametrize("trust", [True, False])
+def test_the_function_for_imitation_refuses_other_parts(tmp_path: Path, trust: bool) -> None:
+    act, over = np.zeros(1), np.zeros(1, bool)
+    seen = {"state": np.ones((1, 2)), "goal": np.ones((1, 3)), "inner": {"phase": np.ones(1)}}
+    reward = loaded(tmp_path / "reward.py", trust).imitation_reward()
+    for each, said in (
+        (seen | {"goal": np.ones((1, 4, 3))}, r"reward.py: observations with part 'goal' \(shape \(4, 3\)\); expected"),
+        (
+            {**seen, "goal": np.ones((1, 5))},
+            r"part 'goal' \(shape \(5,\)\); expected shape \(3,\), as",
+        ),
+        (np.ones((1, 5)), "no part 'state'|no part 'goal'"),
+    ):
+        with pytest.raises(InputError, match=said):
+            reward(each, act, each, over)
+    assert reward(seen, act, seen, over).tolist() == [3]
+    reward.close()
+
+
+@pytest.mark.parametrize("trust", [True, False])
+def test_states_of_another_kind_are_refused(tmp_path: Path, trust: bool) -> None:
+    path = tmp_path / "reward.py"
+    source = (
+        "class Reward:\n    def __init__(self, extra_info=None): pass\n    def reward_fn(self, state): return 1.0\n"
+    )
+    path.write_text(export_source(source, title="One.", facts=(("states", "grid"),)))
+    reward = grace_irl.load_reward(path, trust=trust)
+    said = "reward.py: observations with vectors; expected grids, as the reward reads them"
+    with pytest.raises(InputError, match=said):
+        reward.wrap(gymnasium.make("CartPole-v1")).reset()
+    with pytest.raises(InputError, match=said):
+        reward.wrap_vec(gymnasium.make_vec("CartPole-v1", 1)).reset()
+    with pytest.raises(InputError, match="trajectories: vectors; expected grids, as the reward reads them: choose"):
+        reward.rewards([Trajectory(np.ones((3, 2)))])
+    pixels = np.arange(192, dtype=np.uint8).reshape(1, 8, 8, 3)
+    assert Trajectory(pixels).kind == "image"  # which fits a reward of grids, as far as its form tells
+    assert reward.rewards([Trajectory(pixels)])[0].tolist() == [1]
+    path.write_text(path.read_text().replace("grid", "vector (2,)"))
+    assert grace_irl.load_reward(path).rewards([Trajectory(np.ones((3, 2)))])[0].tolist() == [1, 1, 1]
+    with pytest.raises(InputError, match="trajectories: 3 numbers; expected 2, as the reward reads them"):
+        grace_irl.load_reward(path).rewards([Trajectory(np.ones((3, 3)))])
+    with pytest.raises(InputError, match="observations with 4 numbers; expected 2, as the reward reads them"):
+        grace_irl.load_reward(path, trust=trust).wrap(gymnasium.make("CartPole-v1")).reset()
+    with pytest.raises(InputError, match="trajectories: images; expected vectors, as the reward reads them"):
+        grace_irl.load_reward(path).rewards([Trajectory(pixels)])
 
 
 @pytest.mark.parametrize("trust", [True, False])

@@ -132,3 +132,11 @@ def test_what_has_no_such_form_is_refused() -> None:
     other.observation_space = Discrete(4)
     with pytest.raises(InputError, match=r"observations of Discrete\(4\); expected a Box"):
         FixedHorizon(other, 5)
+
+
+def test_a_horizon_above_the_time_limit_is_refused_at_once() -> None:
+    limited = gymnasium.make("CartPole-v1", max_episode_steps=30)
+    said = "fixed horizon 31: the environment's time limit is 30 steps; expected a horizon of at most 30"
+    with pytest.raises(InputError, match=said):
+        FixedHorizon(limited, 31)
+    FixedHorizon(limited, 30).close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +14,13 @@ import pytest
 from grace_irl.cli import main
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
 from grace_irl.errors import InputError
+from grace_irl.programs.parts import Reads
+from grace_irl.rewards.file import load_reward
 from grace_irl.runs.config import resolve
 from grace_irl.runs.fit import Parts, resume, start
 from grace_irl.runs.recording import recorded_config
 from grace_irl.runs.run import Interrupted, Run, opened
+from grace_irl.states.record import RecordStates
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.propose.client.server import ChatServer
 from tests.runs.goal_world import RESHAPING
@@ -109,6 +114,25 @@ def test_the_best_program_is_reshaped_once_it_tells_all_apart(tmp_path: Path) ->
     assert fates[6].reason.startswith("reshaped: monotonicity 0 -> 1, accuracy 1 stays")
     assert "monotonicity 0 -> -1: not higher" in fates[4].reason
     assert "lower" in fates[7].reason
+
+
+def test_the_file_of_a_reshaped_reward_names_the_parts_of_records(tmp_path: Path) -> None:
+    def recorded(item: Demonstration) -> Demonstration:
+        states = item.trajectory.states
+        parts = {"place": states[:, 0], "noise": states[:, 1], "more/time": states[:, 2:]}
+        return replace(item, trajectory=Trajectory(RecordStates(parts), source=item.trajectory.source))
+
+    def answer(prompt: str, shaper: Callable[[str], str] = Shaper()) -> str:
+        text = shaper(prompt).replace("state[2]", 'float(state["more/time"][0])')
+        return text.replace("state[0]", 'state["place"]').replace("state[1]", 'float(state["noise"])')
+
+    demonstrations = Demonstrations(Metadata("record", label="all"), tuple(map(recorded, rising_set())))
+    with ChatServer(answer=answer) as server:
+        config = resolve(flags={**FLAGS, "model.url": server.url})
+        run = start(config, tmp_path / "run", Parts(demonstrations, sandbox=InProcessSandbox()))
+    assert run.best.program.operator == "reshape"
+    reads = load_reward(run.reward_path).reads
+    assert reads == Reads("record", {"more/time": (1,), "noise": (), "place": ()})
 
 
 @pytest.mark.parametrize(

@@ -5,17 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from grace_irl.cli import main
-from grace_irl.demos.trajectory import Demonstrations
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.programs.export import program_of
+from grace_irl.programs.parts import Reads
+from grace_irl.propose.given import Given, GivenProgram
+from grace_irl.rewards.file import load_reward
 from grace_irl.runs.auditing import stored_audit
 from grace_irl.runs.beginnings import programs_of
 from grace_irl.runs.config import resolve
 from grace_irl.runs.fit import Parts, resume, start
 from grace_irl.runs.run import Run, opened
+from grace_irl.states.record import RecordStates
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.fakes.scripted_proposer import ScriptedProposer
@@ -194,3 +199,34 @@ def test_a_folder_of_an_expansion_names_its_last_run(tmp_path: Path) -> None:
             (tmp_path / "rounds" / str(number) / "run" / "reward.py").touch()
     with pytest.raises(InputError, match=r"an expansion; expected one of its runs, such as .*rounds/1/run"):
         programs_of((str(tmp_path),), 3)
+
+
+def recorded(*names: str) -> Demonstrations:
+    """Records of the parts with these names, each of two numbers."""
+    items = tuple(
+        Demonstration(Trajectory(RecordStates({name: np.full((4, 2), sign * size) for name in names})), role)
+        for role, sign in (("expert", 1.0), ("negative", -1.0))
+        for size in (1, 2, 3)
+    )
+    return Demonstrations(Metadata("record", label="all"), items)
+
+
+def test_programs_for_other_parts_or_another_kind_are_refused(tmp_path: Path) -> None:
+    program = CONSTANT.replace("4.0", 'float(state["arm"][0] > 0)')
+
+    def run_on(demonstrations: Demonstrations, place: Path, begin: Path) -> Run:
+        proposer = Given([GivenProgram(program, "here")])
+        flags = {"proposer.start_from": (str(begin),), "search.population": 2, "search.elite": 1}
+        return start(resolve(flags={**SHORT, **flags}), place, Parts(demonstrations, proposer, InProcessSandbox()))
+
+    (tmp_path / "plain.py").write_text(program)
+    first = run_on(recorded("arm", "goal"), tmp_path / "first", tmp_path / "plain.py")
+    assert load_reward(first.reward_path).reads == Reads("record", {"arm": (2,), "goal": (2,)})
+    for given in (first.reward_path, first.folder):
+        told = f"--start-from {given}.*: demonstrations: no part 'goal'; expected it .* as the reward reads it: choose"
+        with pytest.raises(InputError, match=told):
+            run_on(recorded("arm", "hand"), tmp_path / "second", given)
+        with pytest.raises(InputError, match="demonstrations: vectors; expected records, as the reward reads them"):
+            run_on(vector_set(), tmp_path / "second", given)
+        assert not (tmp_path / "second").exists()
+    assert run_on(recorded("arm", "goal", "more"), tmp_path / "third", first.folder).best.evaluation.valid

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,7 @@ from grace_irl.runs.expand.expansion import rounds_of
 from grace_irl.runs.run import opened
 from grace_irl.work import Workplace
 from tests.fakes.data import vector_set
-from tests.work.test_folder import worker
+from tests.work.test_folder import until, worker
 
 ROOT = Path(__file__).parents[2]
 DEMOS = str(ROOT / "datasets" / "babyai-go-to-obj")
@@ -125,6 +128,35 @@ def test_trainings_in_a_shared_folder_give_the_scores_of_this_machine(
     assert list((tmp_path / "jobs").iterdir()) == []
     assert f"jobs wait for workers: grace-irl work {tmp_path / 'jobs'}" in capsys.readouterr().err
     assert (tmp_path / "there" / "reward.py").read_text() == (tmp_path / "here" / "reward.py").read_text()
+
+
+@pytest.mark.slow
+def test_a_search_whose_trainings_lie_in_a_shared_folder_ends_at_sigterm_and_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed")
+    (tmp_path / "pole.toml").write_text(POLE)
+    search = ["fit", "--method", "rf-agent", "--task", str(tmp_path / "pole.toml"), "--programs", "4"]
+    search += ["--first-programs", "2", "--actions", "1,1,1,0,0"]
+    assert main([*search, "--out", str(tmp_path / "here")]) == 0
+    there, jobs = tmp_path / "there", tmp_path / "jobs"
+    with worker(jobs, "--workers", "1", "--wait", "600"):
+        process = subprocess.Popen(
+            [sys.executable, str(ROOT / "cli.py"), *search, "--out", str(there), "--jobs", str(jobs)],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        until(lambda: (there / "run.db").is_file() and bool(scores(there)) and any(jobs.glob("*/*/claim")))
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 143, said
+        assert f"--resume {there}" in said
+        assert "Traceback" not in said
+        assert 0 < len(scores(there)) < len(scores(tmp_path / "here"))
+        assert list(jobs.iterdir()) == []
+        assert main(["fit", "--resume", str(there), "--jobs", str(jobs)]) == 0, capsys.readouterr().err
+    assert scores(there) == scores(tmp_path / "here")
+    assert (there / "reward.py").read_text() == (tmp_path / "here" / "reward.py").read_text()
 
 
 def scores(folder: Path) -> list[tuple[str, float]]:
