@@ -1,8 +1,9 @@
 """Reader of tables with one row per state and one column per number, or with one row per number (long tables).
 
 The reader recognises columns by their names, which the constants below list. All other columns of numbers form the
-states, and their names become the names of a vector's components. The user's own choice (`Columns`) takes precedence.
-A note for the user lists the use of each column (`Header.notes`).
+states, and their names become the names of a vector's components. With columns of lists among them, the states are
+records, and the names are those of the parts. The user's own choice (`Columns`) takes precedence. A note for the user
+lists the use of each column (`Header.notes`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ STEP = ("step", "timestep", "time_step", "step_id", "t", "frame", "frame_index")
 """Possible names of the column that numbers the steps of an episode."""
 
 STATE = ("state", "states", "observation", "observations", "obs")
-"""Possible names of a column whose entries are whole states. An entry is a list of numbers, a text or a number."""
+"""Possible names of a column whose entries are whole states. An entry is a list of numbers or a text. A column of
+single numbers with such a name is a component like any other."""
 
 ROLES_OF_COLUMNS: dict[str, tuple[str, ...]] = {
     "reward": ("reward", "rewards", "rew", "next.reward"),
@@ -86,8 +88,8 @@ class Columns:
     """The user's choice of columns. The reader recognises all other columns by their names.
 
     Attributes:
-        state: columns that form the states, in order. () selects the first name in `STATE` that the table has. If the
-            table has none of these names, all numeric columns without another use form the states.
+        state: columns that form the states, in order. () selects the first name in `STATE` under which the table has
+            whole states. If it has none, all columns of numbers and of lists without another use form the states.
         episode: column with the number or name of each row's episode. "" selects the first name in `EPISODE` that the
             table has.
     """
@@ -165,11 +167,12 @@ class _Layout:
                 f"{path}: no column of episodes among {_listed(list(table))}; expected a number for each episode, in a "
                 "column such as 'episode': name it (--episode-column), or add one"
             )
-        whole = columns.state or tuple(filter(None, [_first_of(STATE, table)]))
+        rich = [name for name, column in table.items() if column.dtype.kind not in "biuf"]
+        whole = columns.state or tuple(filter(None, [_first_of(STATE, rich)]))
         taken = {by_episode, _first_of(STEP, table), *beside.values()}
         actions = tuple(name for name in table if ACTION.fullmatch(name) and name not in (*whole, *taken))
         free = [name for name in table if name not in (*taken, *actions)]
-        numbers = [name for name in free if table[name].dtype.kind in "biuf" and not _is_aside(name)]
+        numbers = [name for name in free if _holds_numbers(table[name]) and not _is_aside(name)]
         numbers = [name for name in numbers if not _is_next(name, numbers)]
         states = whole or tuple(numbers)
         for name in () if whole else (each for each in free if not _is_aside(each)):
@@ -276,15 +279,21 @@ class _Layout:
             said += [f"no roles; if {outcome!r} says them (1 expert, 0 negative), rename it to 'label'"]
         return f"{self.path}: {'; '.join(said)} (--state-columns, --episode-column choose otherwise)"
 
-    def _states(self, rows: slice, where: str) -> NDArray[Any]:
+    def _states(self, rows: slice, where: str) -> NDArray[Any] | dict[str, NDArray[Any]]:
         if self._is_wide:
             return np.column_stack([self.table[name][rows] for name in self.states])
-        if len(self.states) > 1:
-            texts = next(name for name in self.states if self.table[name].dtype.kind not in "biuf")
+        try:
+            parts = {name: _stacked(self.table[name][rows], where, name) for name in self.states}
+        except InputError as error:
+            raise InputError(f"{error}; or choose other columns (--state-columns)") from None
+        if len(parts) == 1:
+            return parts[self.states[0]]
+        texts = next((name for name, part in parts.items() if part.dtype.kind not in "biuf"), None)
+        if texts is not None:
             raise InputError(
                 f"{where}: column {texts!r} holds no numbers; expected numbers in each column of the states"
             )
-        return _stacked(self.table[self.states[0]][rows], where, self.states[0])
+        return parts
 
     def _actions(self, rows: slice, where: str) -> NDArray[Any]:
         columns = [_stacked(self.table[name][rows], where, name) for name in self.actions]
@@ -419,6 +428,23 @@ def _numbers(column: NDArray[Any], where: str, name: str) -> NDArray[Any]:
     if column.dtype.kind not in "biuf":
         raise InputError(f"{where}: column {name!r} holds {str(column[0])[:40]!r}; expected numbers")
     return column
+
+
+def _holds_numbers(column: NDArray[Any]) -> bool:
+    """Whether a column holds numbers, or lists of numbers."""
+    if column.dtype.kind != "O":
+        return column.dtype.kind in "biuf"
+    first: Any = next((each for each in column.tolist() if _length(each)), None)
+    if not _length(first):
+        return False
+    while _length(first):
+        first = first[0]
+    return isinstance(first, int | float | np.number | np.bool_)
+
+
+def _length(entry: Any) -> int:
+    """The length of a list; 0 for anything else."""
+    return len(entry) if isinstance(entry, list | tuple) or (isinstance(entry, np.ndarray) and entry.ndim) else 0
 
 
 def _holds_xml(column: NDArray[Any]) -> bool:

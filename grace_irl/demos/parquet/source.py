@@ -427,22 +427,26 @@ def _is_wide(schema: pa.Schema) -> bool:
 
 
 def _has_more(schema: pa.Schema) -> bool:
-    """Whether a file of vectors has further columns that the reader of tables uses, such as `step` and `done`."""
+    """Whether a file of vectors has further columns that the reader of tables uses, such as `step` and `done`.
+
+    A column `state` of single numbers is one component of a table's vectors.
+    """
     names = set(schema.names)
     if "height" in names or "state" not in names or is_text(schema.field("state").type):
         return False
+    if _is_number(schema.field("state").type):
+        return True
     used = {*STEP, *(each for role, known in ROLES_OF_COLUMNS.items() if role not in names for each in known)}
     others = names - COLUMNS.keys() - {"log_prob"}
     return any(name.lower() in used or ACTION.fullmatch(name) for name in others) and "log_prob" not in names
 
 
 def _has_states(schema: pa.Schema) -> bool:
-    """Return whether a column holds whole states, or a column outside `COLUMNS` holds numbers."""
-    whole = [schema.field(name).type for name in STATE if name in schema.names]
-    if any(is_list(each) or is_text(each) for each in whole):
+    """Return whether a column holds whole states, or a column outside `COLUMNS` holds numbers or lists."""
+    if any(is_text(schema.field(name).type) for name in STATE if name in schema.names):
         return True
-    numbers = [n for n in schema.names if _is_number(k := schema.field(n).type) or pa.types.is_decimal(k)]
-    return any(name not in COLUMNS for name in numbers)
+    kinds = {name: schema.field(name).type for name in schema.names if name not in COLUMNS}
+    return any(_is_number(kind) or is_list(kind) or pa.types.is_decimal(kind) for kind in kinds.values())
 
 
 def _is_number(kind: pa.DataType) -> bool:
