@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.foreign.episode import Episode, EpisodesSource, rows_of
-from grace_irl.demos.source import stated_words
+from grace_irl.demos.source import ended, stated_words
 from grace_irl.demos.trajectory import Role, step_rewards
 from grace_irl.errors import InputError
 
@@ -256,8 +256,8 @@ class _Layout:
             where,
             actions=self._actions(slice(start, stop - 1), where) if self.actions else None,
             rewards=None if reward is None else step_rewards(_numbers(reward, where, self.beside["reward"]), steps),
-            terminated=self._flagged("terminated", rows),
-            truncated=self._flagged("truncated", rows),
+            terminated=self._flagged("terminated", rows, where),
+            truncated=self._flagged("truncated", rows, where),
             instruction=self._text("instruction", rows, where),
             task=self._text("task", rows, where) or "default",
             role=self._role(rows, where),
@@ -304,9 +304,9 @@ class _Layout:
     def _beside(self, role: str, rows: slice) -> NDArray[Any] | None:
         return self.table[self.beside[role]][rows] if role in self.beside else None
 
-    def _flagged(self, role: str, rows: slice) -> bool:
+    def _flagged(self, role: str, rows: slice, where: str) -> bool:
         column = self._beside(role, rows)
-        return column is not None and bool(self._marks(role, column).any())
+        return column is not None and ended(self._marks(role, column), self.beside[role], where)
 
     def _marks(self, role: str, column: NDArray[Any]) -> NDArray[np.bool_]:
         return _flags(column, f"{self.path}: column {self.beside[role]!r}")

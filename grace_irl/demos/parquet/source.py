@@ -43,7 +43,7 @@ from grace_irl.demos.parquet.schema import (
 )
 from grace_irl.demos.parquet.screenshots import SetPictures
 from grace_irl.demos.screenshots import Screenshot
-from grace_irl.demos.source import Source, build, stated_words
+from grace_irl.demos.source import Source, build, ended, stated_words
 from grace_irl.demos.spelling import Spelling
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, stated_role, stated_split, step_rewards
 from grace_irl.errors import InputError
@@ -202,8 +202,9 @@ class ParquetSource:
         self._memory.require(count * ROW_BYTES, where)
         texts = {name: text and self._shared(text) for name in TEXT_COLUMNS for text in [rows.text(name)]}
         parts = {name: self._part(rows, name, column, allocate) for name, column in self._parts.items()}
-        goal, *ends = (rows.numbers(name, count) for name in STATE_COLUMNS)
-        terminated, truncated = (flags is not None and bool(flags.any()) for flags in ends)
+        flags = {name: rows.numbers(name, count) for name in STATE_COLUMNS}
+        goal = flags.pop("goal")
+        ends = {name: each is not None and ended(each, self._name(name), where) for name, each in flags.items()}
         rewards = rows.numbers("reward", count)
         rewards = rows.numbers("reward", count - 1) if rewards is None else rewards
         log_probs = rows.numbers("log_prob", count - 1)
@@ -219,8 +220,7 @@ class ParquetSource:
             extra_info=texts["instruction"] or "",
             rewards=None if rewards is None else step_rewards(rewards, count - 1),
             log_probs=None if log_probs is None else log_probs.astype(np.float64),
-            terminated=terminated,
-            truncated=truncated,
+            **ends,
             screenshots=tuple(screenshots) if any(screenshots) else (),
             action_texts=self._words(rows, "action_text"),
             step_instructions=self._words(rows, "step_instruction"),
