@@ -135,7 +135,7 @@ def table_source(table: Table, path: str, columns: Columns = Columns(), first: i
     table = _ordered(_wide(table, columns, path), columns, path)
     layout = _Layout.of(table, columns, path)
     episodes = [layout.episode(start, stop, number) for number, (start, stop) in enumerate(layout.bounds(), first)]
-    return EpisodesSource(path, episodes, layout.fields, [layout.line()])
+    return EpisodesSource(path, episodes, notes=[layout.line()])
 
 
 @dataclass(frozen=True)
@@ -189,15 +189,6 @@ class _Layout:
             )
         left = tuple(name for name in (*free, _first_of(STEP, table) or "") if name and name not in states)
         return cls(table, path, by_episode or "", states, actions, beside, left)
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """Names of the components of a state; () if a column holds whole states."""
-        return self.states if self._is_wide else ()
-
-    @property
-    def _is_wide(self) -> bool:
-        return all(self.table[name].dtype.kind in "biuf" for name in self.states)
 
     def bounds(self) -> Iterator[tuple[int, int]]:
         """Yield the index of each episode's first row, and the index after the episode's last row.
@@ -280,14 +271,12 @@ class _Layout:
         return f"{self.path}: {'; '.join(said)} (--state-columns, --episode-column choose otherwise)"
 
     def _states(self, rows: slice, where: str) -> NDArray[Any] | dict[str, NDArray[Any]]:
-        if self._is_wide:
-            return np.column_stack([self.table[name][rows] for name in self.states])
         try:
             parts = {name: _stacked(self.table[name][rows], where, name) for name in self.states}
         except InputError as error:
             raise InputError(f"{error}; or choose other columns (--state-columns)") from None
-        if len(parts) == 1:
-            return parts[self.states[0]]
+        if len(parts) == 1 and self.table[self.states[0]].dtype.kind not in "biuf":
+            return parts[self.states[0]]  # whole states
         texts = next((name for name, part in parts.items() if part.dtype.kind not in "biuf"), None)
         if texts is not None:
             raise InputError(

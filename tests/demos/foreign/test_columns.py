@@ -156,3 +156,19 @@ def test_lists_of_different_lengths_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"column 'seen': rows of different lengths .*; or choose other columns"):
         load([path])
     assert load([path], columns=Columns(("x",))).metadata.fields == ("x",)
+
+
+@pytest.mark.parametrize("beside", [[0.5, 1.5], [1, 2]])
+def test_whole_numbers_that_programs_would_get_rounded_are_refused(beside: list[float], tmp_path: Path) -> None:
+    path = tmp_path / "expert.parquet"
+    pq.write_table(pa.table({"episode": [0, 0], "x": beside, "id": [3, 2**53 + 1]}), path)
+    with pytest.raises(
+        InputError, match=r"column 'id': 9007199254740993, which float64 rounds; expected whole numbers"
+    ):
+        load([path])
+    assert load([path], columns=Columns(("x",))).metadata.fields == ("x",)
+    pq.write_table(pa.table({"episode": [0, 0], "x": beside, "id": [3, -(2**53)]}), path)
+    assert load([path]).items[0].trajectory.states[1].tolist() == [beside[1], -(2**53)]
+    pq.write_table(pa.table({"episode": [0, 0], "state": [[1, 2], [3, -(2**53) - 1]]}), path)
+    with pytest.raises(InputError, match=r"episode 0: -9007199254740993, which float64 rounds"):
+        load([path])
