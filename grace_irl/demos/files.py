@@ -81,6 +81,12 @@ def expand(path: str | Path) -> list[str | Path]:
     return list(files)
 
 
+def expand_all(paths: Sequence[str | Path]) -> list[str | Path]:
+    """The demo files at several paths (`expand`), each once, even if two paths name it."""
+    files = (file for path in paths for file in expand(path))
+    return list({Path(file).resolve(): file for file in reversed([*files])}.values())[::-1]
+
+
 def passed_over(paths: Sequence[str | Path]) -> tuple[str, ...]:
     """Lines for the user about data in folders that `expand` leaves out: one line per folder that has such data.
 
@@ -205,7 +211,7 @@ def open_set(
         raise TypeError("load() takes lists of paths: load([path])")
     given: tuple[tuple[Sequence[str | Path], Role | None], ...]
     given = ((experts, "expert"), (paths, role), (negatives, "negative"))
-    wanted = [(file, known) for some, known in given for path in some for file in expand(path)]
+    wanted = [(file, known) for some, known in given for file in expand_all(some)]
     if not wanted:
         raise InputError("no demonstrations named; expected at least one file, folder or Minari id")
     memory = Memory()

@@ -147,6 +147,14 @@ def test_minari_goal_observations_are_records(tmp_path: Path) -> None:
     assert main(["demos", "convert", str(tmp_path / "joined.parquet"), str(tmp_path / "x.npz"), "--kind", "grid"]) == 2
 
 
+def test_a_file_that_two_paths_name_counts_once(vectors: Demonstrations, tmp_path: Path) -> None:
+    for name in ("expert", "expert2"):
+        save(vectors, tmp_path / f"{name}.npz")
+    paths = [tmp_path, tmp_path / "expert.npz", tmp_path / ".." / tmp_path.name / "expert2.npz"]
+    assert len(load(paths)) == 2 * len(vectors)
+    assert len(load([], role="expert", experts=paths)) == 2 * len(vectors)
+
+
 def test_imitation_reads_what_we_write(vectors: Demonstrations, tmp_path: Path) -> None:
     serialize = pytest.importorskip("imitation.data.serialize")
     path = tmp_path / "set.npz"
