@@ -139,7 +139,7 @@ def _inside(folders: Sequence[Path], depth: int = 0) -> tuple[list[Path], list[P
         or _is_named_table(file)
         or is_episode(file)
         or tfrecord.is_in_folder(file)
-        or reader_of_folder(file) is not None
+        or reader_of_folder(file)
     ]
     files = files or [file for file in inside if file.name.lower().endswith(TEXTS)]
     deeper = [file for file in inside if file.is_dir() and not file.is_symlink()]
