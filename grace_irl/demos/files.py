@@ -26,7 +26,7 @@ from grace_irl.demos.formats import (
     reader_of_folder,
     require_utf8,
 )
-from grace_irl.demos.header import role_of
+from grace_irl.demos.header import Header, require_whole, role_of
 from grace_irl.demos.kind_rule import choose_kind, with_kind
 from grace_irl.demos.memory import Memory, enough_memory, limited
 from grace_irl.demos.minari.source import dataset_folder
@@ -239,7 +239,13 @@ class SetOfFiles:
         self._kind, self._restated, self._columns = kind, restated, columns
 
     def __iter__(self) -> Iterator[Source]:
-        return (self.opened(place) for place in range(len(self.files)))
+        before: Header | None = None
+        for place, file in enumerate(self.files):
+            source = self.opened(place)
+            if before is not None:
+                require_whole([before, source.header], [str(self.files[place - 1]), str(file)])
+            before = source.header
+            yield source
 
     def opened(self, place: int) -> Source:
         """Open one file as a source with its own memory limit.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.foreign.episode import Episode, EpisodesSource, rows_of
+from grace_irl.demos.header import Span
 from grace_irl.demos.source import ended, stated_words
 from grace_irl.demos.trajectory import Role, step_rewards
 from grace_irl.errors import InputError
@@ -135,7 +136,9 @@ def table_source(table: Table, path: str, columns: Columns = Columns(), first: i
     table = _ordered(_wide(table, columns, path), columns, path)
     layout = _Layout.of(table, columns, path)
     episodes = [layout.episode(start, stop, number) for number, (start, stop) in enumerate(layout.bounds(), first)]
-    return EpisodesSource(path, episodes, notes=[layout.line()])
+    source = EpisodesSource(path, episodes, notes=[layout.line()])
+    source.header = replace(source.header, span=layout.span(episodes))
+    return source
 
 
 @dataclass(frozen=True)
@@ -257,6 +260,15 @@ class _Layout:
             action_texts=self._words("action_text", slice(start, stop - 1), where),
             step_instructions=self._words("step_instruction", slice(start, stop - 1), where),
         )
+
+    def span(self, episodes: Sequence[Episode]) -> Span | None:
+        """The table's first and last episode; None without a column of episodes."""
+        if not self.by_episode:
+            return None
+        ids, step = _texts(self.table[self.by_episode]), _first_of(STEP, self.table)
+        steps = () if step is None or self.table[step].dtype.kind not in "iuf" else self.table[step][[0, -1]].tolist()
+        over = episodes[-1].terminated or episodes[-1].truncated
+        return Span(ids[0], "" if over else ids[-1], len(episodes), *steps)
 
     def line(self) -> str:
         """A line for the user about the use of each column."""

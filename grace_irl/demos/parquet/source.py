@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from grace_irl.demos.foreign.table import ACTION, ROLES_OF_COLUMNS, STATE, STEP, Columns, is_table
-from grace_irl.demos.header import KEY, Header
+from grace_irl.demos.header import KEY, Header, Span
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.parquet.pages import Pages
 from grace_irl.demos.parquet.rows import EpisodeRows
@@ -127,7 +127,9 @@ class ParquetSource:
         self._columns = self._wanted()
         pages = Pages(path, self._file, memory)
         memory.require(pages.batch_bytes([self._name("episode")], EPISODE_ROWS), f"{path}: column 'episode'")
-        self._lengths = self._episode_lengths()
+        self._lengths, first, last = self._episode_lengths()
+        if raw is None:
+            self.header = replace(self.header, span=Span(first, last, len(self._lengths)))
         # A trajectory may begin in the middle of one batch and end in another. Then both whole batches are in memory.
         rows = max(self._lengths) + 2 * self._batch_rows
         memory.require(pages.batch_bytes(self._columns, rows), f"{path}: a batch of rows")
@@ -328,8 +330,8 @@ class ParquetSource:
         if self._file.metadata.num_rows == 0:
             raise InputError(f"{self.path}: no rows; expected at least one trajectory")
 
-    def _episode_lengths(self) -> list[int]:
-        """Number of rows of each episode.
+    def _episode_lengths(self) -> tuple[list[int], str, str]:
+        """Number of rows of each episode, and the numbers of the first and the last episode.
 
         Only the columns `episode` and `step` are read, so memory can be checked before any states are read.
 
@@ -337,7 +339,7 @@ class ParquetSource:
             InputError: an episode in two places, or rows that are not in the order of a column `step`.
         """
         lengths: list[int] = []
-        seen: set[int] = set()
+        seen: dict[int, None] = {}
         last: int | None = None
         before = -math.inf
         step = next((name for name in STEP if name in self._schema.names and _is_number(self._column(name))), None)
@@ -359,7 +361,7 @@ class ParquetSource:
                             f"{self.path}: episode {number} comes back after another one; "
                             "expected the rows of an episode together: sort by episode and step"
                         )
-                    seen.add(number)
+                    seen[number] = None
                     lengths.append(stop - start)
                     last = number
         except (pa.ArrowException, OSError) as error:
@@ -368,7 +370,7 @@ class ParquetSource:
             ) from None
         if not lengths:
             raise InputError(f"{self.path}: no rows; expected at least one trajectory")
-        return lengths
+        return lengths, str(next(iter(seen))), str(last)
 
     def _require_order(self, ids: NDArray[Any], column: pa.Array, last: int | None, before: float) -> float:
         """Check that the rows of each episode are in the order of their steps, and return the last step.
