@@ -131,10 +131,6 @@ CASES: dict[str, tuple[Callable[[Path], Path], tuple[str, ...]]] = {
         write_parquet(lambda t: t.drop_columns("state")),
         ("no column 'state'", "/demonstrations"),
     ),
-    "scalar states": (
-        write_parquet(lambda t: t.set_column(1, "state", pa.array([1.0, 2.0, 3.0]))),
-        ("'state' is double",),
-    ),
     "null state": (
         write_parquet(
             lambda t: t.set_column(1, "state", pa.array([[1.0, 2], None, [3, 4]], pa.list_(pa.float64(), 2)))
