@@ -31,7 +31,7 @@ def in_order(demonstrations: Demonstrations, fields: Sequence[str], name: str) -
     if not fields or not known or known == tuple(fields):
         return demonstrations
     if sorted(known) != sorted(fields):
-        raise InputError(f"{name}: components {_listed(known)}; expected {_listed(fields)}, as the reward reads them")
+        raise InputError(f"{name}: components {listed(known)}; expected {listed(fields)}, as the reward reads them")
     places = [known.index(each) for each in fields]
     items = tuple(
         replace(item, trajectory=replace(item.trajectory, states=item.trajectory.states[:, places]))
@@ -88,7 +88,7 @@ def require_width(trajectory: Trajectory, fields: Sequence[str], name: str) -> N
     except InputError:
         pass
     found = kind.describe(trajectory.states)
-    raise InputError(f"{name}: {found}; expected {len(fields)} numbers, as the reward reads them: {_listed(fields)}")
+    raise InputError(f"{name}: {found}; expected {len(fields)} numbers, as the reward reads them: {listed(fields)}")
 
 
 def require_same(known: Sequence[str], fields: Sequence[str], name: str, reward: str) -> None:
@@ -104,10 +104,9 @@ def require_same(known: Sequence[str], fields: Sequence[str], name: str, reward:
     """
     if fields and known and tuple(fields) != tuple(known):
         how = "in this order: choose it with --state-columns" if sorted(fields) == sorted(known) else "of these names"
-        raise InputError(
-            f"{reward} reads {_listed(fields)}, and {name} have {_listed(known)}; expected components {how}"
-        )
+        raise InputError(f"{reward} reads {listed(fields)}, and {name} have {listed(known)}; expected components {how}")
 
 
-def _listed(fields: Sequence[str]) -> str:
+def listed(fields: Sequence[str]) -> str:
+    """The first names of components, for messages."""
     return ", ".join(fields[:8]) + (", …" if len(fields) > 8 else "")

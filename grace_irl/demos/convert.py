@@ -124,11 +124,12 @@ def scramble(
     elif seed < 0:
         raise InputError(f"--seed {seed}; expected 0 or more")
     else:
-        table = ScrambleMap.draw(seed, _first(files.opened(0), pairs[0][0]).trajectory)
+        like = files.opened(0)
+        table = ScrambleMap.draw(seed, _first(like, pairs[0][0]).trajectory, like.header.metadata.fields)
     first, copied = files.opened(0).header, []
     for each, pair in zip(files, pairs, strict=True):
         merge([first, each.header], [str(pairs[0][0]), str(pair[0])])  # the map is for the components of the first file
-        copied.append(_copy(each, *pair, None, Stated(), table))
+        copied.append(_copy(table.ordered(each), *pair, None, Stated(), table))
     file = Path(target)
     beside = file.with_name(f"{file.stem}.scramble.json") if len(copied) == 1 and copied[0].path == str(file) else None
     place = beside or file / MAP_NAME

@@ -26,7 +26,7 @@ from grace_irl.demos.formats import (
     reader_of_folder,
     require_utf8,
 )
-from grace_irl.demos.header import role_of
+from grace_irl.demos.header import Header, require_whole, role_of
 from grace_irl.demos.kind_rule import choose_kind, with_kind
 from grace_irl.demos.memory import Memory, enough_memory, limited
 from grace_irl.demos.minari.source import dataset_folder
@@ -81,6 +81,12 @@ def expand(path: str | Path) -> list[str | Path]:
     return list(files)
 
 
+def expand_all(paths: Sequence[str | Path]) -> list[str | Path]:
+    """The demo files at several paths (`expand`), each once, even if two paths name it."""
+    files = (file for path in paths for file in expand(path))
+    return list({Path(file).resolve(): file for file in reversed([*files])}.values())[::-1]
+
+
 def passed_over(paths: Sequence[str | Path]) -> tuple[str, ...]:
     """Lines for the user about data in folders that `expand` leaves out: one line per folder that has such data.
 
@@ -133,7 +139,7 @@ def _inside(folders: Sequence[Path], depth: int = 0) -> tuple[list[Path], list[P
         or _is_named_table(file)
         or is_episode(file)
         or tfrecord.is_in_folder(file)
-        or reader_of_folder(file) is not None
+        or reader_of_folder(file)
     ]
     files = files or [file for file in inside if file.name.lower().endswith(TEXTS)]
     deeper = [file for file in inside if file.is_dir() and not file.is_symlink()]
@@ -205,7 +211,7 @@ def open_set(
         raise TypeError("load() takes lists of paths: load([path])")
     given: tuple[tuple[Sequence[str | Path], Role | None], ...]
     given = ((experts, "expert"), (paths, role), (negatives, "negative"))
-    wanted = [(file, known) for some, known in given for path in some for file in expand(path)]
+    wanted = [(file, known) for some, known in given for file in expand_all(some)]
     if not wanted:
         raise InputError("no demonstrations named; expected at least one file, folder or Minari id")
     memory = Memory()
@@ -233,7 +239,13 @@ class SetOfFiles:
         self._kind, self._restated, self._columns = kind, restated, columns
 
     def __iter__(self) -> Iterator[Source]:
-        return (self.opened(place) for place in range(len(self.files)))
+        before: Header | None = None
+        for place, file in enumerate(self.files):
+            source = self.opened(place)
+            if before is not None:
+                require_whole([before, source.header], [str(self.files[place - 1]), str(file)])
+            before = source.header
+            yield source
 
     def opened(self, place: int) -> Source:
         """Open one file as a source with its own memory limit.

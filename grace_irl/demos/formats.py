@@ -66,13 +66,15 @@ CARDS = (".json", ".yaml", ".yml")
 MAGIC = {b"PAR1": ".parquet", b"PK\3\4": ".npz", b"\x93NUMPY": ".npy", b"\x89HDF\r\n\x1a\n": ".hdf5"}
 """Map from the first bytes of a file to an ending. It is used for files whose names have no known ending."""
 
-CHOOSING = (".parquet", *TABLES)
-"""Endings of files with tables, whose columns the user may choose."""
+PARTITIONS = "foreign.partitions:open_dataset"
+CHOOSING = (".parquet", *TABLES, PARTITIONS)
+"""Endings of files with tables, whose columns the user may choose, and the reader of folders with tables."""
 
 FOLDERS = (
     ("foreign.lerobot:is_dataset", "foreign.lerobot:open_dataset"),
     ("foreign.imitation_folder:is_dataset", "foreign.imitation_folder:open_dataset"),
     ("foreign.rlds:is_dataset", "foreign.rlds:open_dataset"),
+    ("foreign.partitions:is_dataset", PARTITIONS),
 )
 """Names of two functions for each layout of a folder with one data set. The first function recognises such a folder,
 and the second function opens the folder."""
@@ -107,16 +109,17 @@ def _open(path: str | Path, memory: Memory, kind: str, columns: Columns) -> Sour
         raise NoSuchFileError(
             f"{path}: no such file or folder, and no Minari dataset under {datasets_root()}; check the path"
         )
-    if file.suffix in PICKLES:
+    if file.suffix.lower() in PICKLES:
         raise InputError(f"{path}: a {file.suffix} file; {PICKLE_REASON}")
     end, folder_reader = ending(file), reader_of_folder(file)
-    if columns != Columns() and end not in CHOOSING:
+    chosen = (columns,) if (folder_reader or end) in CHOOSING else ()
+    if columns != Columns() and not chosen:
         raise InputError(
             f"{path}: columns were chosen, and this is no table; expected a CSV, JSON Lines or Parquet file: leave "
             "--state-columns and --episode-column out"
         )
-    if folder_reader is not None:
-        return folder_reader(file, memory)
+    if folder_reader:
+        return cast(Opens, _named(folder_reader))(file, memory, *chosen)
     if is_episode(file):
         return open_folder(file, memory)
     if not file.is_file() or not (end or tfrecord.is_tfrecord(file)):
@@ -124,12 +127,11 @@ def _open(path: str | Path, memory: Memory, kind: str, columns: Columns) -> Sour
             f"{path}: unknown format {file.suffix or '(no suffix)'!r}; expected {', '.join(endings())}, a Minari "
             "dataset, a shard of AndroidControl, or a folder of screens"
         )
-    if not end and reader_of_folder(file.parent) is not None:
+    if not end and reader_of_folder(file.parent):
         raise InputError(f"{path}: a shard of the data set {file.parent}; expected the folder: name it")
     if file.stat().st_size == 0:
         raise InputError(f"{path}: an empty file; expected demonstrations: write or copy it again")
-    opens = _reader(end)
-    return opens(file, memory, columns) if end in CHOOSING else opens(file, memory)
+    return _reader(end)(file, memory, *chosen)
 
 
 def endings() -> tuple[str, ...]:
@@ -155,12 +157,11 @@ def ending(file: Path) -> str:
     return next((end for magic, end in MAGIC.items() if head.startswith(magic)), "")
 
 
-def reader_of_folder(folder: Path) -> Opens | None:
-    """The reader of a folder with one data set of another library; None for any other folder."""
+def reader_of_folder(folder: Path) -> str:
+    """The name of the reader of a folder with one data set of another library; "" for any other folder."""
     if not folder.is_dir():
-        return None
-    found = next((opens for recognises, opens in FOLDERS if _named(recognises)(folder)), None)
-    return None if found is None else cast(Opens, _named(found))
+        return ""
+    return next((opens for recognises, opens in FOLDERS if _named(recognises)(folder)), "")
 
 
 def require_utf8(path: str | Path) -> None:

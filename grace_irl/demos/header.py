@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import reprlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -37,6 +39,35 @@ StatedRole = Literal["expert", "negative", "mixed"] | None
 
 
 @dataclass(frozen=True)
+class Span:
+    """The first and the last episode of a file of another program, by the numbers or names in the file.
+
+    Attributes:
+        first, last: the episodes. `last` is "" if a flag says that the last episode ends.
+        episodes: number of episodes in the file.
+        begins, ends: steps of the first and the last row; None if no column numbers the steps.
+    """
+
+    first: str
+    last: str
+    episodes: int
+    begins: float | None = None
+    ends: float | None = None
+
+    def goes_on_in(self, other: Span) -> bool:
+        """Whether the first episode of `other` is the rest of the last episode of this file.
+
+        Steps decide. Without steps, equal numbers decide, unless each file may number its own episodes from the same
+        number.
+        """
+        if not self.last or self.last != other.first:
+            return False
+        if self.ends is None or other.begins is None:
+            return self.episodes > 1
+        return other.begins > self.ends
+
+
+@dataclass(frozen=True)
 class Header:
     """The header of one file.
 
@@ -51,6 +82,7 @@ class Header:
         kinds: names of the possible kinds, if the file states no kind and the states fit several kinds; else ().
             `metadata.kind` is provisional until `grace_irl.demos.kind_rule` has chosen a kind.
         notes: lines for the user about how the file was read. They are not stored in files.
+        span: the first and the last episode of a table; None if unknown. It is not stored in files.
         format: version of the JSON object's format.
     """
 
@@ -63,6 +95,7 @@ class Header:
     parts: tuple[PartLayout, ...] = ()
     kinds: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    span: Span | None = None
     format: int = FORMAT_VERSION
 
     @property
@@ -79,7 +112,7 @@ class Header:
     def to_json(self) -> str:
         """The header as a JSON text with sorted keys, so equal headers give equal texts."""
         about = {**asdict(self), **asdict(self.metadata)}
-        del about["metadata"], about["kinds"], about["notes"]
+        del about["metadata"], about["kinds"], about["notes"], about["span"]
         if not self.parts:
             del about["parts"]
         return json.dumps(about, sort_keys=True, ensure_ascii=False)
@@ -92,7 +125,7 @@ class Header:
             InputError: not a header, or a header from a newer version.
         """
         try:
-            header = replace(from_json(cls, text), metadata=from_json(Metadata, text), kinds=(), notes=())
+            header = replace(from_json(cls, text), metadata=from_json(Metadata, text), kinds=(), notes=(), span=None)
             sides = (side for part in header.parts for side in part.shape)
             if any(n is not None and n < 0 for n in (*header.shape, *(header.action_shape or ()), *sides)):
                 raise ValueError("a shape with a side below 0")
@@ -186,8 +219,9 @@ def merge(headers: Sequence[Header], names: Sequence[str]) -> Metadata:
         names: names of the files, for messages.
 
     Raises:
-        InputError: different kinds or different field names.
+        InputError: different kinds or different field names, or an episode that lies in two files.
     """
+    require_whole(headers, names)
     first = headers[0].metadata
     for header, name in zip(headers, names, strict=True):
         other = header.metadata
@@ -214,6 +248,30 @@ def merge(headers: Sequence[Header], names: Sequence[str]) -> Metadata:
         view=views.pop() if len(views) == 1 else "",
         label=labels[0] if labels else "",
     )
+
+
+def require_whole(headers: Sequence[Header], names: Sequence[str]) -> None:
+    """Check that no episode lies in two parts of one table, such as `part-0.csv` and `part-1.csv`.
+
+    Args:
+        headers: one header per file.
+        names: paths of the files. The paths of parts of one table differ in numbers alone.
+
+    Raises:
+        InputError: the last episode of a file goes on in another one.
+    """
+    parts: dict[str, list[tuple[list[int], str, Span]]] = {}
+    for header, name in zip(headers, names, strict=True):
+        if header.span is not None:
+            numbers = [int(each) for each in re.findall(r"\d+", name)]
+            parts.setdefault(re.sub(r"\d+", "#", name), []).append((numbers, name, header.span))
+    for table in parts.values():
+        for (_, before, one), (_, name, other) in pairwise(sorted(table, key=lambda part: part[0])):
+            if name != before and one.goes_on_in(other):
+                raise InputError(
+                    f"{name}: episode {other.first} begins in {before}; expected each episode in one file: join the "
+                    "files, or number the episodes of each file apart"
+                )
 
 
 def _common(one: Sequence[int | None], other: Sequence[int]) -> tuple[int | None, ...]:

@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 
 from grace_irl.atomic import write_atomically
+from grace_irl.demos.components import listed, source_in_order
 from grace_irl.demos.label_rule import rule_of
+from grace_irl.demos.source import Source
 from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.states import kind_named
@@ -47,21 +49,37 @@ class ScrambleMap:
         kind: name of the states' kind.
         scrambler: object that scrambles states of this kind.
         words: map from each word in lower case to its invented word.
+        fields: names of a vector's components in the data, in the order of the map; () if they are unknown.
     """
 
     seed: int
     kind: str
     scrambler: Scrambler
     words: dict[str, str] = field(default_factory=dict)
+    fields: tuple[str, ...] = ()
 
     @cached_property
     def _invented(self) -> set[str]:
         return set(self.words.values())
 
     @classmethod
-    def draw(cls, seed: int, like: Trajectory) -> ScrambleMap:
-        """A new random map for states with the kind and shape of the states of `like`."""
-        return cls(seed, like.kind, like.state_kind.draw_scrambler(like.states, seed))
+    def draw(cls, seed: int, like: Trajectory, fields: tuple[str, ...] = ()) -> ScrambleMap:
+        """A new random map for states with the kind and shape of the states of `like`, and with these components."""
+        return cls(seed, like.kind, like.state_kind.draw_scrambler(like.states, seed), fields=fields)
+
+    def ordered(self, source: Source) -> Source:
+        """The source, with the components of its vectors in the order of the map.
+
+        Raises:
+            InputError: the source names other components.
+        """
+        known = source.header.metadata.fields
+        if self.fields and known and sorted(known) != sorted(self.fields):
+            raise InputError(
+                f"{source.path}: components {listed(known)}; expected {listed(self.fields)}, for which the map was "
+                "made: use another map"
+            )
+        return source_in_order(source, self.fields)
 
     def metadata(self, metadata: Metadata) -> Metadata:
         """The metadata of a scrambled copy: no environment, meaningless field names, and the same label rule."""
@@ -103,7 +121,13 @@ class ScrambleMap:
 
     def save(self, path: Path) -> None:
         """Write the map as JSON, atomically."""
-        about = {"seed": self.seed, "kind": self.kind, **self.scrambler.to_json(), "words": self.words}
+        about = {
+            "seed": self.seed,
+            "kind": self.kind,
+            **self.scrambler.to_json(),
+            "words": self.words,
+            "fields": self.fields,
+        }
         write_atomically(path, json.dumps(about, indent=2, ensure_ascii=False) + "\n")
 
     @classmethod
@@ -117,7 +141,8 @@ class ScrambleMap:
             about = json.loads(path.read_text(encoding="utf-8"))
             seed, kind = int(about["seed"]), kind_named(str(about["kind"]))
             words = {str(old): str(new) for old, new in about["words"].items()}
-            return cls(seed, kind.name, kind.read_scrambler(about, seed), words)
+            fields = tuple(map(str, about.get("fields", ())))
+            return cls(seed, kind.name, kind.read_scrambler(about, seed), words, fields)
         except (OSError, InputError, *NO_MAP) as error:
             raise InputError(
                 f"{path}: not a scramble map ({type(error).__name__}: {str(error)[:200]}); expected the JSON that "

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from grace_irl.demos.conditions import Conditions, Funnel
-from grace_irl.demos.files import Format, SetOfFiles, expand, open_writer
+from grace_irl.demos.files import Format, SetOfFiles, expand_all, open_writer
 from grace_irl.demos.foreign.table import Columns
 from grace_irl.demos.header import Header, merge, role_of
 from grace_irl.demos.label_rule import rule_of
@@ -153,7 +153,7 @@ class Selector:
     ) -> None:
         if seed < 0:
             raise InputError(f"--seed {seed}; expected 0 or more")
-        self._files = list(dict.fromkeys(file for path in paths for file in expand(path)))
+        self._files = expand_all(paths)
         if not self._files:
             raise InputError("nothing to choose from; expected files, folders or Minari ids: name them with --from")
         self._selections = tuple(selections)

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grace_irl.atomic import part_of
 from grace_irl.demos.header import Header, HeaderBuilder
@@ -74,6 +75,28 @@ def build(states: States, where: str, fields: Sequence[str] = (), *, kind: str =
         )
     unicode_text(parts.get("extra_info", ""), where)
     return Trajectory(states, source=where, kind=found.name, **parts)
+
+
+def ended(flags: NDArray[Any], name: str, where: str) -> bool:
+    """Whether flags of an episode, one for each state, say that it ended.
+
+    The last flag may be off, because a writer may put the end beside the last action.
+
+    Args:
+        flags: the flags.
+        name: name of their column.
+        where: file and episode, for messages.
+
+    Raises:
+        InputError: a flag is on, and later ones are off, as where two episodes have one number.
+    """
+    on = np.flatnonzero(flags)
+    if len(on) and not flags[on[0] : -1].all():
+        raise InputError(
+            f"{where}: column {name!r} says in row {on[0]} of {len(flags)} that the episode ends, and it goes on; "
+            "expected this at the end: number the episodes apart, or rename the column if it says something else"
+        )
+    return bool(len(on))
 
 
 def unicode_text(text: str, where: str) -> str:

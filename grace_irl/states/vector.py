@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
+EXACT = 1 << 53
+"""Largest whole number up to which float64 holds all whole numbers. Programs receive float64."""
+
+
 class VectorKind(StateKind):
     """Vectors: `(T+1, n)` numbers of at most 64 bits. Programs receive `(n,)` float64."""
 
@@ -40,6 +44,7 @@ class VectorKind(StateKind):
         if states.dtype.kind == "f" and not np.isfinite(states).all():
             row = int(np.flatnonzero(~np.isfinite(states).all(axis=1))[0])
             raise InputError(f"{where}: state {row} holds NaN or infinity; expected finite numbers: clean the data")
+        require_exact(states, where)
 
     def check_fields(self, states: States, fields: Sequence[str], where: str) -> None:
         """See `StateKind`. The message about NaN names the field."""
@@ -107,6 +112,22 @@ class VectorKind(StateKind):
         if len(order) != about["width"] or len(scale) != len(order) or sorted(order) != list(range(len(order))):
             raise ValueError("not a map for vectors")
         return VectorScrambler(order, scale)
+
+
+def require_exact(states: NDArray[Any], where: str) -> None:
+    """Refuse whole numbers that float64 would round.
+
+    Raises:
+        InputError: a whole number beyond 2**53.
+    """
+    if states.dtype.kind not in "iu" or states.dtype.itemsize < 8:
+        return
+    beyond = (states > EXACT) | (states < -EXACT) if states.dtype.kind == "i" else states > EXACT
+    if beyond.any():
+        raise InputError(
+            f"{where}: {states[beyond][0]}, which float64 rounds; expected whole numbers up to 2**53: subtract the "
+            "first one, or leave this column out"
+        )
 
 
 def require_numbers(states: NDArray[Any], where: str) -> None:

@@ -79,6 +79,7 @@ CASES: dict[str, tuple[Callable[[Path], Path], tuple[str, ...]]] = {
     ),
     "no npz": (write_bytes("expert.npz", b"PK nothing"), ("not readable as npz", "again")),
     "pkl": (write_bytes("expert.pkl", pickle.dumps([1])), ("pickle", "runs whatever code", "Parquet or npz")),
+    "PKL": (write_bytes("expert.PKL", b"x"), ("pickle",)),
     "pt": (write_bytes("expert.pt", b"x"), ("pickle",)),
     "npy": (write_bytes("expert.npy", b"x"), ("pickle",)),
     "pickled array": (
@@ -129,10 +130,6 @@ CASES: dict[str, tuple[Callable[[Path], Path], tuple[str, ...]]] = {
     "no state column": (
         write_parquet(lambda t: t.drop_columns("state")),
         ("no column 'state'", "/demonstrations"),
-    ),
-    "scalar states": (
-        write_parquet(lambda t: t.set_column(1, "state", pa.array([1.0, 2.0, 3.0]))),
-        ("'state' is double",),
     ),
     "null state": (
         write_parquet(

@@ -87,6 +87,27 @@ def test_minari_jpeg(data_format: str, tmp_path: Path) -> None:
         load([tmp_path / "minari" / "expert-v0"])
 
 
+def test_a_line_says_that_minaris_actions_of_several_parts_are_left_out() -> None:
+    import minari
+    from gymnasium.spaces import Box, Dict
+    from minari.data_collector.episode_buffer import EpisodeBuffer
+
+    buffer = EpisodeBuffer(
+        observations=np.zeros((3, 2)),
+        actions={"arm": np.ones((2, 3)), "grip": np.ones((2, 1))},
+        rewards=[0.0, 0.0],
+        terminations=[False, True],
+        truncations=[False, False],
+    )
+    parts = {"arm": Box(-1, 1, (3,), np.float64), "grip": Box(-1, 1, (1,), np.float64)}
+    minari.create_dataset_from_buffers(
+        "expert-v0", [buffer], observation_space=Box(-1, 1, (2,), np.float64), action_space=Dict(parts)
+    )
+    found = load(["expert-v0"])
+    assert found.items[0].trajectory.actions is None
+    assert "expert-v0: left out: actions of a Dict space (expected a Box or whole numbers)" in found.notes
+
+
 def test_minari_goal_observations_are_records(tmp_path: Path) -> None:
     import minari
     from gymnasium.spaces import Box, Dict
@@ -124,6 +145,14 @@ def test_minari_goal_observations_are_records(tmp_path: Path) -> None:
     )
     np.testing.assert_array_equal(joined[0].trajectory.states[1], [-2.0, -3.0, 3.0, 4.0, 5.0])
     assert main(["demos", "convert", str(tmp_path / "joined.parquet"), str(tmp_path / "x.npz"), "--kind", "grid"]) == 2
+
+
+def test_a_file_that_two_paths_name_counts_once(vectors: Demonstrations, tmp_path: Path) -> None:
+    for name in ("expert", "expert2"):
+        save(vectors, tmp_path / f"{name}.npz")
+    paths = [tmp_path, tmp_path / "expert.npz", tmp_path / ".." / tmp_path.name / "expert2.npz"]
+    assert len(load(paths)) == 2 * len(vectors)
+    assert len(load([], role="expert", experts=paths)) == 2 * len(vectors)
 
 
 def test_imitation_reads_what_we_write(vectors: Demonstrations, tmp_path: Path) -> None:

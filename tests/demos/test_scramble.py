@@ -171,6 +171,27 @@ def test_a_map_of_other_states(vectors: Demonstrations, grids: Demonstrations, t
     assert not (tmp_path / "other.parquet").exists()
 
 
+def test_a_map_used_again_follows_the_names_of_components(vectors: Demonstrations, tmp_path: Path) -> None:
+    states = [item.trajectory.states for item in vectors]
+    for name, order in (("one", [0, 1, 2]), ("two", [2, 0, 1])):
+        items = tuple(
+            replace(item, trajectory=replace(item.trajectory, states=rows[:, order]))
+            for item, rows in zip(vectors, states, strict=True)
+        )
+        fields = tuple("abc"[place] for place in order)
+        save(replace(vectors, items=items, metadata=replace(vectors.metadata, fields=fields)), tmp_path / f"{name}.npz")
+    _, place = scramble([tmp_path / "one.npz"], tmp_path / "one.parquet", seed=1)
+    scramble([tmp_path / "two.npz"], tmp_path / "two.parquet", 0, place)
+    assert_same(load([tmp_path / "one.parquet"]), load([tmp_path / "two.parquet"]))
+    other = replace(vectors, metadata=replace(vectors.metadata, fields=("a", "b", "d")))
+    save(other, tmp_path / "other.npz")
+    with pytest.raises(
+        InputError, match=r"other\.npz: components a, b, d; expected a, b, c, for which the map was made"
+    ):
+        scramble([tmp_path / "other.npz"], tmp_path / "other.parquet", 0, place)
+    assert not (tmp_path / "other.parquet").exists()
+
+
 def test_the_map_is_readable(grids: Demonstrations, tmp_path: Path) -> None:
     save(grids, tmp_path / "g.parquet")
     _, place = scramble([tmp_path / "g.parquet"], tmp_path / "copy.parquet", 5)

@@ -72,4 +72,13 @@ def open_foreign(file: Path, memory: Memory) -> Source:
         return flat_source(arrays | dict.fromkeys(name for name in names if name not in wanted), str(file))
     if len(arrays) == 1 and next(iter(arrays.values())).ndim >= 3:
         return source_of(next(iter(arrays.values())), str(file))
-    return source_of(list(arrays.values()), str(file))
+    episodes = list(arrays.values())
+    # Vectors have one width, grids and images any size, and only texts have one dimension.
+    forms = {(each.dtype.kind in "US", each.ndim, each.shape[1:] if each.ndim == 2 else ()) for each in episodes}
+    if len(forms) > 1 or any(each.ndim < 2 and each.dtype.kind not in "US" for each in episodes):
+        said = ", ".join(f"{name} of shape {each.shape}" for name, each in list(arrays.items())[:6])
+        raise InputError(
+            f"{file}: arrays {said}; expected 'observations' with 'terminals' or 'episode_lengths', or an array of "
+            f"states for each episode, all of the same width: rename them ({page('demonstrations')})"
+        )
+    return source_of(episodes, str(file))

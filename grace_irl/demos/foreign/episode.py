@@ -20,7 +20,7 @@ from grace_irl.states.kind import Allocate, StateKind, States
 from grace_irl.states.masks import require_unmasked
 from grace_irl.states.record import RECORD, RecordStates
 from grace_irl.states.texts import pack
-from grace_irl.states.vector import VECTOR
+from grace_irl.states.vector import VECTOR, require_exact
 
 
 @dataclass(frozen=True)
@@ -250,6 +250,8 @@ def _whole(episode: Episode, fields: Sequence[str] | None) -> Episode:
         if len(lengths) > 1:
             raise InputError(f"{where}: parts of {sorted(lengths)} numbers; expected one number for each state")
         states = np.column_stack(columns)
+        for name, column in zip(fields, columns, strict=True):
+            require_exact(column, f"{where}, column {name!r}")
     elif isinstance(states, Mapping):
         RECORD.require_names(list(states), where)
         try:

@@ -64,9 +64,10 @@ def _read(opened: Hdf5File, file: Path) -> EpisodesSource:
         key=lambda found: int(found[2]),
     )
     if not groups:
+        inside = ", ".join(opened.names(root, where)[:8]) or "nothing"
         raise InputError(
-            f"{file}: {', '.join(names[:8]) or 'nothing'} at its root; expected D4RL's observations and terminals, or "
-            "robomimic's data/demo_0, data/demo_1, …"
+            f"{file}: {inside} {'in its group data' if root else 'at its root'}; expected D4RL's observations and "
+            "terminals, or robomimic's data/demo_0, data/demo_1, …"
         )
     episodes = [_episode(opened, (*root, found[0]), f"{where}: {found[0]}") for found in groups]
     read = {found[0] for found in groups}
@@ -89,7 +90,9 @@ def _episode(opened: Hdf5File, group: tuple[str, ...], where: str) -> Episode:
     found = {kind: next((name for name in kind if name in names), None) for kind in kinds}
     name = found[OBSERVATIONS]
     if name is None:
-        raise InputError(f"{where}: {', '.join(names[:8])}; expected observations in a group or dataset 'obs'")
+        raise InputError(
+            f"{where}: {', '.join(names[:8]) or 'nothing'}; expected observations in a group or dataset 'obs'"
+        )
     # A group of robomimic has both `obs` and the simulator's `states`. `OBSERVATIONS` lists `obs` before `states`, so
     # `obs` is read.
     states = _rows(opened, (*group, name), where)
@@ -131,10 +134,17 @@ def _episode(opened: Hdf5File, group: tuple[str, ...], where: str) -> Episode:
 
 
 def _rows(opened: Hdf5File, path: tuple[str, ...], where: str) -> Any:
-    """Return the array at a path. For a group, return a map from paths inside the group to arrays."""
+    """Return the array at a path. For a group, return a map from paths inside the group to arrays.
+
+    Raises:
+        InputError: a group without arrays.
+    """
     if opened.is_dataset(path, where):
         return opened.array(path, where)
-    return {"/".join(parts): opened.array((*path, *parts), where) for parts in _leaves(opened, path, where)}
+    found = {"/".join(parts): opened.array((*path, *parts), where) for parts in _leaves(opened, path, where)}
+    if not found:
+        raise InputError(f"{where}: no arrays in the group {path[-1]!r}; expected at least one: write the file again")
+    return found
 
 
 def _leaves(

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from grace_irl.contents import require_inside
 from grace_irl.demos.arrow_stream import batches_of
 from grace_irl.demos.foreign.episode import Episode, EpisodesSource, column_of, rows_of
 from grace_irl.demos.memory import Memory
+from grace_irl.demos.parquet.schema import dtype_of, is_list
 from grace_irl.errors import InputError
 
 COLUMNS = ("obs", "acts", "rews", "terminal")
@@ -45,11 +48,12 @@ def open_dataset(folder: Path, memory: Memory) -> EpisodesSource:
         require_inside(file, folder)
         memory.require(FACTOR * file.stat().st_size, str(file))
         try:
-            rows = [
-                row
+            batches = [
+                batch.select([name for name in COLUMNS if name in batch.schema.names])
                 for batch in batches_of(pa.py_buffer(file.read_bytes()), str(file))
-                for row in batch.select([name for name in COLUMNS if name in batch.schema.names]).to_pylist()
             ]
+            kinds = {field.name: field.type for batch in batches[:1] for field in batch.schema}
+            rows = [row for batch in batches for row in batch.to_pylist()]
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             said = (str(error).splitlines() or [type(error).__name__])[0]
             raise InputError(f"{file}: not readable ({said}); expected a whole data set: copy it again") from None
@@ -60,11 +64,19 @@ def open_dataset(folder: Path, memory: Memory) -> EpisodesSource:
             rewards = row.get("rews")
             episodes.append(
                 Episode(
-                    rows_of(row["obs"], f"{where}, obs"),
+                    _rows(row["obs"], kinds["obs"], f"{where}, obs"),
                     where,
-                    actions=rows_of(row["acts"], f"{where}, acts"),
+                    actions=_rows(row["acts"], kinds["acts"], f"{where}, acts"),
                     rewards=None if rewards is None else column_of(rewards, f"{where}, rews"),
                     terminated=bool(row.get("terminal")),
                 )
             )
     return EpisodesSource(folder, episodes)
+
+
+def _rows(value: Any, kind: pa.DataType, where: str) -> NDArray[Any]:
+    """The nested lists of a column as an array with the column's type of numbers. Python's numbers lose this type."""
+    rows = rows_of(value, where)
+    while is_list(kind):
+        kind = kind.value_type
+    return rows.astype(dtype_of(kind)) if rows.dtype.kind in "biuf" else rows

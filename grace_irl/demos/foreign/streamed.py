@@ -58,7 +58,7 @@ class StreamedTable:
             memory.require(FACTOR * self.nbytes, f"{file}, whose episodes have no numbers,")
         self._episode = str(found)
         first = next(self._parts())
-        self.header = table_source(first, str(file), columns).header
+        self.header = replace(table_source(first, str(file), columns).header, span=None)
         self._fields: Sequence[str] = self.header.metadata.fields
 
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:

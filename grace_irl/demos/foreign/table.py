@@ -1,8 +1,9 @@
 """Reader of tables with one row per state and one column per number, or with one row per number (long tables).
 
 The reader recognises columns by their names, which the constants below list. All other columns of numbers form the
-states, and their names become the names of a vector's components. The user's own choice (`Columns`) takes precedence.
-A note for the user lists the use of each column (`Header.notes`).
+states, and their names become the names of a vector's components. With columns of lists among them, the states are
+records, and the names are those of the parts. The user's own choice (`Columns`) takes precedence. A note for the user
+lists the use of each column (`Header.notes`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.foreign.episode import Episode, EpisodesSource, rows_of
-from grace_irl.demos.source import stated_words
+from grace_irl.demos.header import Span
+from grace_irl.demos.source import ended, stated_words
 from grace_irl.demos.trajectory import Role, step_rewards
 from grace_irl.errors import InputError
 
@@ -35,7 +37,8 @@ STEP = ("step", "timestep", "time_step", "step_id", "t", "frame", "frame_index")
 """Possible names of the column that numbers the steps of an episode."""
 
 STATE = ("state", "states", "observation", "observations", "obs")
-"""Possible names of a column whose entries are whole states. An entry is a list of numbers, a text or a number."""
+"""Possible names of a column whose entries are whole states. An entry is a list of numbers or a text. A column of
+single numbers with such a name is a component like any other."""
 
 ROLES_OF_COLUMNS: dict[str, tuple[str, ...]] = {
     "reward": ("reward", "rewards", "rew", "next.reward"),
@@ -86,8 +89,8 @@ class Columns:
     """The user's choice of columns. The reader recognises all other columns by their names.
 
     Attributes:
-        state: columns that form the states, in order. () selects the first name in `STATE` that the table has. If the
-            table has none of these names, all numeric columns without another use form the states.
+        state: columns that form the states, in order. () selects the first name in `STATE` under which the table has
+            whole states. If it has none, all columns of numbers and of lists without another use form the states.
         episode: column with the number or name of each row's episode. "" selects the first name in `EPISODE` that the
             table has.
     """
@@ -133,7 +136,9 @@ def table_source(table: Table, path: str, columns: Columns = Columns(), first: i
     table = _ordered(_wide(table, columns, path), columns, path)
     layout = _Layout.of(table, columns, path)
     episodes = [layout.episode(start, stop, number) for number, (start, stop) in enumerate(layout.bounds(), first)]
-    return EpisodesSource(path, episodes, layout.fields, [layout.line()])
+    source = EpisodesSource(path, episodes, notes=[layout.line()])
+    source.header = replace(source.header, span=layout.span(episodes))
+    return source
 
 
 @dataclass(frozen=True)
@@ -165,11 +170,12 @@ class _Layout:
                 f"{path}: no column of episodes among {_listed(list(table))}; expected a number for each episode, in a "
                 "column such as 'episode': name it (--episode-column), or add one"
             )
-        whole = columns.state or tuple(filter(None, [_first_of(STATE, table)]))
+        rich = [name for name, column in table.items() if column.dtype.kind not in "biuf"]
+        whole = columns.state or tuple(filter(None, [_first_of(STATE, rich)]))
         taken = {by_episode, _first_of(STEP, table), *beside.values()}
         actions = tuple(name for name in table if ACTION.fullmatch(name) and name not in (*whole, *taken))
         free = [name for name in table if name not in (*taken, *actions)]
-        numbers = [name for name in free if table[name].dtype.kind in "biuf" and not _is_aside(name)]
+        numbers = [name for name in free if _holds_numbers(table[name]) and not _is_aside(name)]
         numbers = [name for name in numbers if not _is_next(name, numbers)]
         states = whole or tuple(numbers)
         for name in () if whole else (each for each in free if not _is_aside(each)):
@@ -186,15 +192,6 @@ class _Layout:
             )
         left = tuple(name for name in (*free, _first_of(STEP, table) or "") if name and name not in states)
         return cls(table, path, by_episode or "", states, actions, beside, left)
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """Names of the components of a state; () if a column holds whole states."""
-        return self.states if self._is_wide else ()
-
-    @property
-    def _is_wide(self) -> bool:
-        return all(self.table[name].dtype.kind in "biuf" for name in self.states)
 
     def bounds(self) -> Iterator[tuple[int, int]]:
         """Yield the index of each episode's first row, and the index after the episode's last row.
@@ -253,8 +250,8 @@ class _Layout:
             where,
             actions=self._actions(slice(start, stop - 1), where) if self.actions else None,
             rewards=None if reward is None else step_rewards(_numbers(reward, where, self.beside["reward"]), steps),
-            terminated=self._flagged("terminated", rows),
-            truncated=self._flagged("truncated", rows),
+            terminated=self._flagged("terminated", rows, where),
+            truncated=self._flagged("truncated", rows, where),
             instruction=self._text("instruction", rows, where),
             task=self._text("task", rows, where) or "default",
             role=self._role(rows, where),
@@ -263,6 +260,15 @@ class _Layout:
             action_texts=self._words("action_text", slice(start, stop - 1), where),
             step_instructions=self._words("step_instruction", slice(start, stop - 1), where),
         )
+
+    def span(self, episodes: Sequence[Episode]) -> Span | None:
+        """The table's first and last episode; None without a column of episodes."""
+        if not self.by_episode:
+            return None
+        ids, step = _texts(self.table[self.by_episode]), _first_of(STEP, self.table)
+        steps = () if step is None or self.table[step].dtype.kind not in "iuf" else self.table[step][[0, -1]].tolist()
+        over = episodes[-1].terminated or episodes[-1].truncated
+        return Span(ids[0], "" if over else ids[-1], len(episodes), *steps)
 
     def line(self) -> str:
         """A line for the user about the use of each column."""
@@ -276,15 +282,19 @@ class _Layout:
             said += [f"no roles; if {outcome!r} says them (1 expert, 0 negative), rename it to 'label'"]
         return f"{self.path}: {'; '.join(said)} (--state-columns, --episode-column choose otherwise)"
 
-    def _states(self, rows: slice, where: str) -> NDArray[Any]:
-        if self._is_wide:
-            return np.column_stack([self.table[name][rows] for name in self.states])
-        if len(self.states) > 1:
-            texts = next(name for name in self.states if self.table[name].dtype.kind not in "biuf")
+    def _states(self, rows: slice, where: str) -> NDArray[Any] | dict[str, NDArray[Any]]:
+        try:
+            parts = {name: _stacked(self.table[name][rows], where, name) for name in self.states}
+        except InputError as error:
+            raise InputError(f"{error}; or choose other columns (--state-columns)") from None
+        if len(parts) == 1 and self.table[self.states[0]].dtype.kind not in "biuf":
+            return parts[self.states[0]]  # whole states
+        texts = next((name for name, part in parts.items() if part.dtype.kind not in "biuf"), None)
+        if texts is not None:
             raise InputError(
                 f"{where}: column {texts!r} holds no numbers; expected numbers in each column of the states"
             )
-        return _stacked(self.table[self.states[0]][rows], where, self.states[0])
+        return parts
 
     def _actions(self, rows: slice, where: str) -> NDArray[Any]:
         columns = [_stacked(self.table[name][rows], where, name) for name in self.actions]
@@ -295,9 +305,9 @@ class _Layout:
     def _beside(self, role: str, rows: slice) -> NDArray[Any] | None:
         return self.table[self.beside[role]][rows] if role in self.beside else None
 
-    def _flagged(self, role: str, rows: slice) -> bool:
+    def _flagged(self, role: str, rows: slice, where: str) -> bool:
         column = self._beside(role, rows)
-        return column is not None and bool(self._marks(role, column).any())
+        return column is not None and ended(self._marks(role, column), self.beside[role], where)
 
     def _marks(self, role: str, column: NDArray[Any]) -> NDArray[np.bool_]:
         return _flags(column, f"{self.path}: column {self.beside[role]!r}")
@@ -419,6 +429,23 @@ def _numbers(column: NDArray[Any], where: str, name: str) -> NDArray[Any]:
     if column.dtype.kind not in "biuf":
         raise InputError(f"{where}: column {name!r} holds {str(column[0])[:40]!r}; expected numbers")
     return column
+
+
+def _holds_numbers(column: NDArray[Any]) -> bool:
+    """Whether a column holds numbers, or lists of numbers."""
+    if column.dtype.kind != "O":
+        return column.dtype.kind in "biuf"
+    first: Any = next((each for each in column.tolist() if _length(each)), None)
+    if not _length(first):
+        return False
+    while _length(first):
+        first = first[0]
+    return isinstance(first, int | float | np.number | np.bool_)
+
+
+def _length(entry: Any) -> int:
+    """The length of a list; 0 for anything else."""
+    return len(entry) if isinstance(entry, list | tuple) or (isinstance(entry, np.ndarray) and entry.ndim) else 0
 
 
 def _holds_xml(column: NDArray[Any]) -> bool:

@@ -22,7 +22,7 @@ import os
 import reprlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -44,6 +44,9 @@ from grace_irl.toml import from_json
 
 MOST = 1 << 40
 """Exclusive upper limit on the number of episodes in the metadata of a dataset."""
+
+NO_ACTIONS = ("Dict", "Tuple", "Text")
+"""Types of action spaces whose actions are no array of numbers. Such actions are left out."""
 
 
 def dataset_folder(path: str | Path) -> Path | None:
@@ -145,6 +148,9 @@ class MinariSource:
         if not self._count:
             raise InputError(f"{path}: no episodes; expected at least one trajectory")
         self.header = self._guessed(about) if stated is None else stated
+        if self._actions.get("type") in NO_ACTIONS:
+            said = f"{path}: left out: actions of a {self._actions['type']} space (expected a Box or whole numbers)"
+            self.header = replace(self.header, notes=(*self.header.notes, said))
         self._action_shape = box_of(self._actions, str(path)).shape if self._actions.get("type") == "Box" else None
         self._episodes = self._opened(str(about.get("data_format")), folder, memory)
 
@@ -232,8 +238,8 @@ class MinariSource:
         )
 
     def _placed_actions(self, index: int, steps: int, where: str, allocate: Allocate) -> NDArray[Any] | None:
-        """The actions of an episode in an array from `allocate`; None for actions of a Dict, Tuple or Text space."""
-        if self._actions.get("type") in ("Dict", "Tuple", "Text"):
+        """The actions of an episode in an array from `allocate`; None for actions of a space in `NO_ACTIONS`."""
+        if self._actions.get("type") in NO_ACTIONS:
             return None
         actions = self._episodes.array(index, ("actions",), self._action_shape, where)
         if len(actions) != steps:

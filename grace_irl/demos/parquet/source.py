@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from grace_irl.demos.foreign.table import ACTION, ROLES_OF_COLUMNS, STATE, STEP, Columns, is_table
-from grace_irl.demos.header import KEY, Header
+from grace_irl.demos.header import KEY, Header, Span
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.parquet.pages import Pages
 from grace_irl.demos.parquet.rows import EpisodeRows
@@ -43,7 +43,7 @@ from grace_irl.demos.parquet.schema import (
 )
 from grace_irl.demos.parquet.screenshots import SetPictures
 from grace_irl.demos.screenshots import Screenshot
-from grace_irl.demos.source import Source, build, stated_words
+from grace_irl.demos.source import Source, build, ended, stated_words
 from grace_irl.demos.spelling import Spelling
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, stated_role, stated_split, step_rewards
 from grace_irl.errors import InputError
@@ -127,7 +127,9 @@ class ParquetSource:
         self._columns = self._wanted()
         pages = Pages(path, self._file, memory)
         memory.require(pages.batch_bytes([self._name("episode")], EPISODE_ROWS), f"{path}: column 'episode'")
-        self._lengths = self._episode_lengths()
+        self._lengths, first, last = self._episode_lengths()
+        if raw is None:
+            self.header = replace(self.header, span=Span(first, last, len(self._lengths)))
         # A trajectory may begin in the middle of one batch and end in another. Then both whole batches are in memory.
         rows = max(self._lengths) + 2 * self._batch_rows
         memory.require(pages.batch_bytes(self._columns, rows), f"{path}: a batch of rows")
@@ -202,8 +204,9 @@ class ParquetSource:
         self._memory.require(count * ROW_BYTES, where)
         texts = {name: text and self._shared(text) for name in TEXT_COLUMNS for text in [rows.text(name)]}
         parts = {name: self._part(rows, name, column, allocate) for name, column in self._parts.items()}
-        goal, *ends = (rows.numbers(name, count) for name in STATE_COLUMNS)
-        terminated, truncated = (flags is not None and bool(flags.any()) for flags in ends)
+        flags = {name: rows.numbers(name, count) for name in STATE_COLUMNS}
+        goal = flags.pop("goal")
+        ends = {name: each is not None and ended(each, self._name(name), where) for name, each in flags.items()}
         rewards = rows.numbers("reward", count)
         rewards = rows.numbers("reward", count - 1) if rewards is None else rewards
         log_probs = rows.numbers("log_prob", count - 1)
@@ -219,8 +222,7 @@ class ParquetSource:
             extra_info=texts["instruction"] or "",
             rewards=None if rewards is None else step_rewards(rewards, count - 1),
             log_probs=None if log_probs is None else log_probs.astype(np.float64),
-            terminated=terminated,
-            truncated=truncated,
+            **ends,
             screenshots=tuple(screenshots) if any(screenshots) else (),
             action_texts=self._words(rows, "action_text"),
             step_instructions=self._words(rows, "step_instruction"),
@@ -328,8 +330,8 @@ class ParquetSource:
         if self._file.metadata.num_rows == 0:
             raise InputError(f"{self.path}: no rows; expected at least one trajectory")
 
-    def _episode_lengths(self) -> list[int]:
-        """Number of rows of each episode.
+    def _episode_lengths(self) -> tuple[list[int], str, str]:
+        """Number of rows of each episode, and the numbers of the first and the last episode.
 
         Only the columns `episode` and `step` are read, so memory can be checked before any states are read.
 
@@ -337,7 +339,7 @@ class ParquetSource:
             InputError: an episode in two places, or rows that are not in the order of a column `step`.
         """
         lengths: list[int] = []
-        seen: set[int] = set()
+        seen: dict[int, None] = {}
         last: int | None = None
         before = -math.inf
         step = next((name for name in STEP if name in self._schema.names and _is_number(self._column(name))), None)
@@ -359,7 +361,7 @@ class ParquetSource:
                             f"{self.path}: episode {number} comes back after another one; "
                             "expected the rows of an episode together: sort by episode and step"
                         )
-                    seen.add(number)
+                    seen[number] = None
                     lengths.append(stop - start)
                     last = number
         except (pa.ArrowException, OSError) as error:
@@ -368,7 +370,7 @@ class ParquetSource:
             ) from None
         if not lengths:
             raise InputError(f"{self.path}: no rows; expected at least one trajectory")
-        return lengths
+        return lengths, str(next(iter(seen))), str(last)
 
     def _require_order(self, ids: NDArray[Any], column: pa.Array, last: int | None, before: float) -> float:
         """Check that the rows of each episode are in the order of their steps, and return the last step.
@@ -427,22 +429,26 @@ def _is_wide(schema: pa.Schema) -> bool:
 
 
 def _has_more(schema: pa.Schema) -> bool:
-    """Whether a file of vectors has further columns that the reader of tables uses, such as `step` and `done`."""
+    """Whether a file of vectors has further columns that the reader of tables uses, such as `step` and `done`.
+
+    A column `state` of single numbers is one component of a table's vectors.
+    """
     names = set(schema.names)
     if "height" in names or "state" not in names or is_text(schema.field("state").type):
         return False
+    if _is_number(schema.field("state").type):
+        return True
     used = {*STEP, *(each for role, known in ROLES_OF_COLUMNS.items() if role not in names for each in known)}
     others = names - COLUMNS.keys() - {"log_prob"}
     return any(name.lower() in used or ACTION.fullmatch(name) for name in others) and "log_prob" not in names
 
 
 def _has_states(schema: pa.Schema) -> bool:
-    """Return whether a column holds whole states, or a column outside `COLUMNS` holds numbers."""
-    whole = [schema.field(name).type for name in STATE if name in schema.names]
-    if any(is_list(each) or is_text(each) for each in whole):
+    """Return whether a column holds whole states, or a column outside `COLUMNS` holds numbers or lists."""
+    if any(is_text(schema.field(name).type) for name in STATE if name in schema.names):
         return True
-    numbers = [n for n in schema.names if _is_number(k := schema.field(n).type) or pa.types.is_decimal(k)]
-    return any(name not in COLUMNS for name in numbers)
+    kinds = {name: schema.field(name).type for name in schema.names if name not in COLUMNS}
+    return any(_is_number(kind) or is_list(kind) or pa.types.is_decimal(kind) for kind in kinds.values())
 
 
 def _is_number(kind: pa.DataType) -> bool:

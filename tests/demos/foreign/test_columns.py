@@ -122,3 +122,53 @@ def test_one_text_with_a_comma_does_not_make_all_decimals_commas(tmp_path: Path)
     path.write_text("episode;x;note\n0;0.5;a\n0;1.5;1,5\n0;2.5;c\n")
     (item,) = load([path])
     assert item.trajectory.states.tolist() == [[0.5], [1.5], [2.5]]
+
+
+@pytest.mark.parametrize("name", ["state", "observation"])
+@pytest.mark.parametrize("step", [[], ["step"]])
+def test_a_column_of_numbers_named_state_is_one_of_them(name: str, step: list[str], tmp_path: Path) -> None:
+    columns = {"episode": [0, 0, 0], **{each: [0, 1, 2] for each in step}, name: [1.0, 2.0, 3.0], "x": [4, 5, 6]}
+    pq.write_table(pa.table(columns), tmp_path / "expert.parquet")
+    lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    (tmp_path / "expert.csv").write_text("\n".join(lines) + "\n")
+    for path in (tmp_path / "expert.parquet", tmp_path / "expert.csv"):
+        found = load([path])
+        assert found.metadata.fields == (name, "x")
+        assert found.items[0].trajectory.states.tolist() == [[1, 4], [2, 5], [3, 6]]
+
+
+def test_lists_beside_numbers_make_records(tmp_path: Path) -> None:
+    path = tmp_path / "expert.parquet"
+    pq.write_table(pa.table({"episode": [0, 0], "x": [1, 2], "joints": [[1.0, 2.0], [3.0, 4.0]]}), path)
+    found = load([path])
+    assert found.metadata.kind == "record"
+    assert found.items[0].trajectory.states[1]["joints"].tolist() == [3, 4]
+    assert found.items[0].trajectory.states[1]["x"] == 2
+    assert load([path], columns=Columns(("x",))).metadata.fields == ("x",)
+    pq.write_table(pa.table({"episode": [0, 0], "joints": [[1.0, 2.0], [3.0, 4.0]]}), path)
+    assert load([path]).items[0].trajectory.states.tolist() == [[1, 2], [3, 4]]
+
+
+def test_lists_of_different_lengths_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "expert.jsonl"
+    rows = [{"episode": 0, "x": n, "seen": list(range(n))} for n in range(3)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(InputError, match=r"column 'seen': rows of different lengths .*; or choose other columns"):
+        load([path])
+    assert load([path], columns=Columns(("x",))).metadata.fields == ("x",)
+
+
+@pytest.mark.parametrize("beside", [[0.5, 1.5], [1, 2]])
+def test_whole_numbers_that_programs_would_get_rounded_are_refused(beside: list[float], tmp_path: Path) -> None:
+    path = tmp_path / "expert.parquet"
+    pq.write_table(pa.table({"episode": [0, 0], "x": beside, "id": [3, 2**53 + 1]}), path)
+    with pytest.raises(
+        InputError, match=r"column 'id': 9007199254740993, which float64 rounds; expected whole numbers"
+    ):
+        load([path])
+    assert load([path], columns=Columns(("x",))).metadata.fields == ("x",)
+    pq.write_table(pa.table({"episode": [0, 0], "x": beside, "id": [3, -(2**53)]}), path)
+    assert load([path]).items[0].trajectory.states[1].tolist() == [beside[1], -(2**53)]
+    pq.write_table(pa.table({"episode": [0, 0], "state": [[1, 2], [3, -(2**53) - 1]]}), path)
+    with pytest.raises(InputError, match=r"episode 0: -9007199254740993, which float64 rounds"):
+        load([path])

@@ -417,6 +417,17 @@ def imitation(column: str, values: list[Any]) -> Callable[[Path], Path]:
     return write
 
 
+def group(name: str) -> Callable[[Path], Path]:
+    """An HDF5 file with an empty group."""
+
+    def write(folder: Path) -> Path:
+        with h5py.File(folder / "set.hdf5", "w") as file:
+            file.create_group(name)
+        return folder / "set.hdf5"
+
+    return write
+
+
 def compressed(folder: Path) -> Path:
     """imitation's folder with a compressed column, which may unpack to any size."""
     path = imitation("terminal", [True, False])(folder)
@@ -560,6 +571,13 @@ BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
     "another layout": (
         lambda folder: (h5py.File(folder / "set.hdf5", "w").create_group("here"), folder / "set.hdf5")[1],
         "here at its root; expected D4RL's observations",
+    ),
+    "an empty group of episodes": (group("data"), "nothing in its group data; expected D4RL's observations"),
+    "an empty episode": (group("data/demo_0"), "demo_0: nothing; expected observations in a group"),
+    "empty observations": (group("data/demo_0/obs"), "demo_0: no arrays in the group 'obs'; expected at least one"),
+    "arrays of unknown names": (
+        lambda folder: (np.savez(folder / "set.npz", a=np.zeros((5, 3)), b=np.zeros(5)), folder / "set.npz")[1],
+        "arrays a of shape (5, 3), b of shape (5,); expected 'observations' with 'terminals' or",
     ),
     "names that are not UTF-8": (
         write_bytes("set.csv", b"episode,x\xff\n0,1\n"),

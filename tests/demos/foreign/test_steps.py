@@ -66,3 +66,22 @@ def test_steps_that_begin_again_without_a_flag_are_refused(tmp_path: Path) -> No
     (tmp_path / "set.csv").write_text("step,x,done\n0,1,0\n1,2,1\n0,3,0\n1,4,0\n0,5,0\n")
     with pytest.raises(InputError, match="step goes back from 1 to 0 in row 4, and no flag ends an episode before it"):
         states(tmp_path / "set.csv")
+
+
+@pytest.mark.parametrize("name", ["done", "terminated", "truncated"])
+def test_an_end_in_the_middle_of_an_episode_is_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "expert.csv"
+    path.write_text(f"episode,x,{name}\n" + "".join(f"7,{row},{int(row == 1)}\n" for row in range(4)))
+    with pytest.raises(InputError, match=rf"episode 0: column '{name}' says in row 1 of 4 that the episode ends, and"):
+        load([path])
+    for ends in ([0, 0, 1, 0], [0, 0, 0, 1], [0, 1, 1, 1], [1, 1, 1, 1], [0, 0, 1, 1], [1, 1, 1, 0]):
+        path.write_text(f"episode,x,{name}\n" + "".join(f"7,{row},{end}\n" for row, end in enumerate(ends)))
+        (item,) = load([path])
+        assert item.trajectory.terminated or item.trajectory.truncated
+
+
+def test_an_end_in_the_middle_of_an_episode_of_states_is_refused(tmp_path: Path) -> None:
+    table = {"episode": [0] * 4, "state": [[1.0], [2.0], [3.0], [4.0]], "terminated": [False, True, False, False]}
+    pq.write_table(pa.table(table), tmp_path / "expert.parquet")
+    with pytest.raises(InputError, match="episode 0: column 'terminated' says in row 1 of 4 that the episode ends"):
+        load([tmp_path / "expert.parquet"])

@@ -8,7 +8,9 @@ import pytest
 from grace_irl.cli import main
 from grace_irl.demos import load
 from grace_irl.demos.files import expand
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
+from tests.demos.foreign.writing import to_imitation
 
 WRITTEN = Path(__file__).parent / "written"
 STATES = [(np.arange(8.0).reshape(4, 2) + 10 * number).tolist() for number in range(2)]
@@ -19,7 +21,17 @@ def test_trajectories_of_imitation() -> None:
     assert [each.trajectory.states.tolist() for each in found] == STATES
     assert [each.trajectory.actions.tolist() for each in found] == [[0, 1, 2]] * 2
     assert [each.trajectory.rewards.tolist() for each in found] == [[0.5] * 3] * 2
+    assert {each.trajectory.states.dtype.name for each in found} == {"float32"}
     assert [each.trajectory.terminated for each in found] == [False, True]
+
+
+def test_pictures_in_a_folder_of_imitation(tmp_path: Path) -> None:
+    pictures = np.random.default_rng(0).integers(0, 256, (3, 8, 8, 3), dtype=np.uint8)
+    trajectory = Trajectory(pictures, [0, 1], rewards=[0.0, 1.0])
+    to_imitation(Demonstrations(Metadata("image"), (Demonstration(trajectory, "expert"),)), tmp_path / "set")
+    (item,) = load([tmp_path / "set"], role="expert")
+    assert (item.trajectory.kind, item.trajectory.states.dtype.name) == ("image", "uint8")
+    np.testing.assert_array_equal(item.trajectory.states, pictures)
 
 
 def test_a_data_set_of_lerobot() -> None:

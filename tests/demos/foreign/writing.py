@@ -12,6 +12,7 @@ import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 
@@ -174,6 +175,14 @@ def to_rlds(demonstrations: Demonstrations, folder: Path, last_rewards: Sequence
             write_record(stream, example.SerializeToString())
 
 
+def _lists(states: NDArray[Any]) -> pa.DataType:
+    """Arrow's type of nested lists with the array's type of numbers."""
+    kind = pa.from_numpy_dtype(states.dtype)
+    for _ in states.shape:
+        kind = pa.list_(kind)
+    return kind
+
+
 def to_imitation(demonstrations: Demonstrations, folder: Path) -> None:
     """The folder of `imitation.data.serialize.save`, with infos that nobody may decode."""
     folder.mkdir()
@@ -182,7 +191,7 @@ def to_imitation(demonstrations: Demonstrations, folder: Path) -> None:
     trajectories = [item.trajectory for item in demonstrations]
     table = pa.table(
         {
-            "obs": [each.states.tolist() for each in trajectories],
+            "obs": pa.array([each.states.tolist() for each in trajectories], _lists(trajectories[0].states)),
             "acts": [each.actions.tolist() for each in trajectories],
             "infos": [['{"py/reduce": [{"py/function": "os.abort"}]}'] * each.num_steps for each in trajectories],
             "terminal": [each.terminated for each in trajectories],
