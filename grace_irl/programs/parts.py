@@ -114,7 +114,7 @@ class Reads:
             raise InputError(unfit(name, wrong))
 
     def _unlike(self, found: StateKind, own: StateKind | None, layout: Sequence[PartLayout], *, fits: bool) -> str:
-        """The difference of states of this layout from the form; "" for none. `fits` is whether their kind may be it."""
+        """The difference of states of this layout from the form; "" for none. `fits`: whether their kind may be it."""
         if own is not None and not fits:
             return f"{found.plural}; expected {own.plural}, as the reward reads them"
         if own is not None and own.named_fields and self.shape and layout[0].shape != self.shape:
