@@ -13,7 +13,8 @@ from grace_irl.demos.labels import Labelled, Problem
 MOST_STATES = 10_000
 """Maximum number of states that are shuffled. Episodes beyond the maximum are left out."""
 ORDERS = 4
-"""Number of random orders of the states. A cue must explain the reward in all of them."""
+"""Number of random orders of the states. In each, a cue keeps its place and the rest is shuffled. The cue explains the
+reward only if the reward still tells experts from negatives in all orders."""
 NAMED = 8
 """Maximum number of features that a warning names."""
 
@@ -23,8 +24,8 @@ def of_cues(subject: Subject) -> Iterator[RewardWarning]:
     items = _sample(subject.problem)
     real = balanced([subject.values(item) for item in items], items, subject.threshold)
     found = suspects(items, subject.problem.metadata.fields)
-    # If the sides are recorded at different hours, a clock is also a field that hardly changes within an episode. The
-    # order of the tests makes sure that the warning calls this field a clock.
+    # A time of day hardly changes within an episode, beside the hours between sides that are recorded at different
+    # hours. So it is also among the fixed fields. Clocks are tested first, so the warning calls it a clock.
     asked = (("time", ()), ("clock", found.clocks), ("constants", found.constants), ("constant-field", found.fixed))
     status = ((len(asked), "status", ()),) if _has_status(items) else ()
     for seed, code, kept in (*((seed, *each) for seed, each in enumerate(asked)), *status):
@@ -60,7 +61,7 @@ def _warning(code: str, named: str) -> RewardWarning:
             "record both sides at the same hours on the same devices, or leave the nodes of the status bar out",
         ),
         "constants": (
-            f"by {named}, which is nearly constant, or one constant in all experts and another one in all negatives",
+            f"by {named}: nearly constant everywhere, or one constant in all experts and another one in all negatives",
             "collect both sides in the same simulator with the same settings, or leave these numbers out",
         ),
         "constant-field": (

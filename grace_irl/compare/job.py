@@ -71,11 +71,11 @@ class Looks:
 
 
 CHOICE = 104_729
-"""Offset from the job's seed to the seed of the episodes that choose the favourite (`grace_irl.rl.choice`). Evaluations
-use other episodes."""
+"""Offset from the job's seed to the seed of the episodes that choose the favourite, the policy of a training that the
+recovered reward pays most (`grace_irl.rl.choice`). Evaluations use other episodes."""
 
 LOCK_S = STALE_S + 15.0
-"""Seconds to wait for the lock of a job. The job of a dead comparison ends up to `STALE_S` seconds after it."""
+"""Seconds to wait for the lock of a job. If a comparison dies, its jobs may run on for up to `STALE_S` seconds."""
 LOCK_LOOK_S = 0.5
 
 
@@ -123,7 +123,7 @@ def _failed(place: JobFolder, method: str, seed: int, why: str) -> JobResult:
 
 
 def _lock(path: Path) -> RunLock:
-    """Acquire a job's lock. After a killed comparison, the job's old process may hold the lock up to `LOCK_S` seconds.
+    """Acquire a job's lock, within `LOCK_S` seconds. The job of a killed comparison may hold it for most of them.
 
     Raises:
         InputError: another process still holds the lock.
@@ -135,7 +135,7 @@ def _lock(path: Path) -> RunLock:
         except InputError:
             if time.monotonic() > until:
                 raise
-            if not worked_on(path.parent):  # another reason, which a wait does not end
+            if not worked_on(path.parent):  # no process holds it, so waiting does not help
                 return RunLock(path)
             time.sleep(LOCK_LOOK_S)
 
@@ -305,6 +305,6 @@ class _Job:
         if not isinstance(reward, ProgramReward):
             ours, theirs = (self.contest.interface(problem) for problem in (here, there))
             if ours != theirs:
-                return f"its network is for {ours}, and there are {theirs}"
+                return f"the network of {self.name} is for {ours}, and that environment has {theirs}"
         pay = recovered.pay()
         return lambda watch: learn_on(there, self.seed, pay, watch)

@@ -28,16 +28,16 @@ TINY = 1e-15
 """Range up to which numbers near 0 count as equal: sines of multiples of pi are about 1e-16."""
 EVEN = 1e-3
 """Relative tolerance of `clock_fields`. The steps of a clock may differ by this share of its mean step, or by more if
-rounding errors explain the difference. The first values of the episodes may differ by this share of the largest change
-of the clock within an episode, and so may the last values."""
+rounding errors explain the difference. First values of episodes count as equal if they differ by at most this share of
+the clock's change within an episode, the largest of all episodes. So do last values."""
 
 
 @dataclass(frozen=True)
 class FieldCues:
     """Names of fields whose values do not depend on behaviour.
 
-    Each name is in one tuple, with one exception. A field may change by equal steps, although the total change is no
-    more than `ROUNDING` times its values. Such a field may be in `clocks` and also in `fixed` or `sources`.
+    Each name is in one tuple, with one exception: a clock that changes by at most `ROUNDING` times its values also
+    counts as constant, so it may be in `clocks` and also in `fixed` or `sources`.
 
     Attributes:
         fixed: fields that are constant within each episode but differ between episodes, such as a goal, a task or the
@@ -98,9 +98,9 @@ def fixed_fields(episodes: Episodes, expert: Sequence[bool]) -> NDArray[np.bool_
         return np.zeros(episodes[0].shape[1], dtype=np.bool_)
     sizes = np.stack([np.abs(episode).max(axis=0) for episode in told])
     spans = np.stack([np.ptp(episode, axis=0) for episode in told])
-    # The size of an episode is its largest absolute value. In an episode with a small size, rounding errors may be as
-    # large as in the other episodes. So the tolerance is at least `ROUNDING` times the median size of all episodes. The
-    # maximum size would not do: if one episode is an outlier, all other episodes would look constant.
+    # The size of an episode is its largest absolute value. A small value may be computed from larger numbers, with
+    # rounding errors as large as in the other episodes. So the tolerance is at least `ROUNDING` times the median size
+    # of all episodes. The maximum size would not do: if one episode is an outlier, all others would look constant.
     return np.asarray((spans <= ROUNDING * np.maximum(sizes, np.median(sizes, axis=0))).all(axis=0))
 
 
@@ -179,7 +179,7 @@ states and `Metadata.fields`."""
 
 
 def varies(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether each column `(m, n)` varies by more than rounding errors of float64, in large and in small units."""
+    """Whether each column of rows `(m, n)` varies by more than rounding errors of float64, of large or small values."""
     size = np.abs(rows).max(axis=0)
     return np.asarray(np.ptp(rows, axis=0) > 8 * np.finfo(np.float64).eps * size + TINY)
 

@@ -74,7 +74,7 @@ def require_kind(kind: str, trajectory: Trajectory | None = None) -> None:
     if kind not in PAINTERS or objection:
         raise InputError(
             f"--images: {objection or f'{kind} states have no picture'}; expected {' or '.join(PAINTERS)} states"
-            f"{' with a picture' if objection else ''}: leave it out"
+            f"{' with a picture' if objection else ''}: leave --images out"
         )
     try:
         import PIL  # noqa: F401
@@ -87,8 +87,8 @@ def require_kind(kind: str, trajectory: Trajectory | None = None) -> None:
 def pictures(titles: Mapping[str, Shown]) -> Pictures:
     """Draw at most `PICTURES` states of the trajectories in a prompt.
 
-    The states in focus (`Shown.focus`) come first, one from each trajectory in turn. Most often, the parent program
-    misclassifies these states. Then come the last and the first state of expert trajectories. If the prompt asks for
+    The states in focus (`Shown.focus`) come first, one from each trajectory in turn. Most of these are states that the
+    parent program misclassifies. Then come the last and the first state of expert trajectories. If the prompt asks for
     goal states, some states between the first and the last state follow.
 
     Args:
@@ -200,7 +200,11 @@ def _record(trajectory: Trajectory, step: int) -> tuple[bytes, str]:
 
 
 def _no_image(trajectory: Trajectory) -> str:
-    return "" if RECORD.images(trajectory.states) else "no part of these records is an image, bytes (h, w, 1, 3 or 4)"
+    return (
+        ""
+        if RECORD.images(trajectory.states)
+        else "no part of these records is an image: bytes (h, w, c) with c = 1, 3 or 4"
+    )
 
 
 def _drawable(trajectory: Trajectory) -> str:

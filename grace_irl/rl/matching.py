@@ -51,7 +51,7 @@ def _plain(width: int, hidden: int) -> Body:
 
 _HUMANOID = Body(
     {348: {}, 350: {_POSITION: False}, 45: _without("cinert", "cvel", "qfrc_actuator", "cfrc_ext")},
-    {376: "v2 to v4, whose inertias and forces v5 counts otherwise: keep the first 45 numbers of each state"},
+    {376: "v2 to v4, which have more inertias and forces than v5: keep the first 45 numbers of each state"},
 )
 
 BODIES: dict[str, Body] = {
@@ -63,7 +63,7 @@ BODIES: dict[str, Body] = {
     "Pusher": _plain(23, 0),
     "Ant": Body(
         {105: {}, 107: {_POSITION: False}, 27: _without("cfrc_ext"), 29: _without("cfrc_ext") | {_POSITION: False}},
-        {111: "v2, v3, or v4 with contact forces, which v5 counts otherwise: keep the first 27 numbers of each state"},
+        {111: "v2, v3, or v4 with contact forces, of which v5 has fewer: keep the first 27 numbers of each state"},
     ),
     "Humanoid": _HUMANOID,
     "HumanoidStandup": _HUMANOID,
@@ -150,8 +150,8 @@ def environment_for(demonstrations: Demonstrations, name: str = "", *, max_steps
     metadata = demonstrations.metadata
     if metadata.kind not in OBSERVERS:
         raise InputError(
-            f"the demonstrations are {metadata.state_kind.plural}, which no environment plays, so no policy can be "
-            f"trained; expected {observed_kinds()}: recover the reward by grace-irl fit without --expand"
+            f"the demonstrations are {metadata.state_kind.plural}, which no environment here gives, so no policy can "
+            f"be trained; expected {observed_kinds()}: recover the reward by grace-irl fit without --expand"
         )
     chosen = name or metadata.environment
     if not chosen:
@@ -217,4 +217,4 @@ def told(demonstrations: Demonstrations, name: str = "") -> str:
     if found == chosen and not options:
         return ""
     arguments = ", ".join(f"{key}={value}" for key, value in options.items())
-    return f"{chosen}: trained in {found}{f' with {arguments}' if arguments else ''}, which shows the same numbers"
+    return f"{chosen}: trained in {found}{f' with {arguments}' if arguments else ''}, whose states are the same numbers"

@@ -110,7 +110,7 @@ def test_constants_of_two_simulators_as_the_cue() -> None:
         return Trajectory(np.column_stack([gravity, rng.normal(size=length)]), np.zeros(length - 1))
 
     found = warned(examined(drawn(simulated, fields=("gravity", "x")), "return state[0]", "all"), "constants")
-    assert "by gravity, which is nearly constant, or one constant in all experts" in found.found
+    assert "by gravity: nearly constant everywhere, or one constant in all experts" in found.found
 
 
 def goal_reaching(rng: np.random.Generator, role: Role, apart: bool = True) -> Trajectory:

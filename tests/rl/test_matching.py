@@ -96,7 +96,7 @@ def test_older_data_of_real_files_meets_v5() -> None:
 
 def test_older_data_in_a_newer_environment_is_said_so() -> None:
     assert told(data("Hopper-v5")) == ""
-    assert told(data("Hopper-v4")) == "Hopper-v4: trained in Hopper-v5, which shows the same numbers"
+    assert told(data("Hopper-v4")) == "Hopper-v4: trained in Hopper-v5, whose states are the same numbers"
     assert "include_cfrc_ext_in_observation=False" in told(data("Ant-v4", (27,)))
     assert told(data("CartPole-v1", (4,))) == ""
 
@@ -116,7 +116,7 @@ def test_older_data_in_a_newer_environment_is_said_so() -> None:
         (Demonstrations(Metadata("vector", environment="Hopper-v5")), "", "no demonstrations"),
         (data("No-v0"), "", "no such environment"),
         *(
-            (SCREENS, name, "are screens, which no environment plays, so no policy can be")
+            (SCREENS, name, "are screens, which no environment here gives, so no policy can be")
             for name in ("", "Hopper-v5")
         ),
     ],

@@ -135,7 +135,7 @@ def telling(view: View, shown: Shown) -> int:
 
 def _shortest(view: View, shown: Shown, order: Sequence[int], events: Set[int] | None) -> int:
     # Each gap takes a line, so the text of few or short states may be shorter without gaps. Screens are long, so gaps
-    # shorten every text of more than a few screens. Only views of screens have `recalls` above 1.
+    # shorten every text of more than a few screens. `recalls` is above 1 only in views of screens.
     whole = len(order) if view.recalls == 1 or len(order) <= 2 * _LEAST else _LEAST
     return min(estimate(_lines(view, shown, order[:count], events)) for count in {_LEAST, whole})
 
