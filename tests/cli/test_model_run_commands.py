@@ -147,7 +147,6 @@ def test_export_of_the_recording_replays(made: Made, tmp_path: Path, capsys: pyt
         (["--library", "--recording", "a.jsonl"], "--library with --recording"),
         (["--library", "--program", "ab", "--out", "x.py"], "--program with --library"),
         (["--recording", "a.jsonl", "--out", "x.py"], "with --out x.py"),
-        (["--recording", "absent/a.jsonl"], "a folder that exists"),
     ],
 )
 def test_modes_of_export_exclude_each_other(
