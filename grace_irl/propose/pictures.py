@@ -80,7 +80,7 @@ def require_kind(kind: str, trajectory: Trajectory | None = None) -> None:
         import PIL  # noqa: F401
     except ModuleNotFoundError:
         raise InputError(
-            "--images: Pillow is not installed; pictures are drawn with: pip install 'grace-irl[llm]'"
+            "--images: Pillow is not installed, which draws the pictures: pip install 'grace-irl[llm]'"
         ) from None
 
 

@@ -88,7 +88,7 @@ def write(view: View, shown: Shown, tokens: int | None = None) -> str:
     if not limits:
         return _lines(view, shown, order, events)
     view = _fine(view, shown, order, min(limits), events)
-    # Consecutive steps without a change share one line, so a trajectory with few changes may be shorter without gaps.
+    # Each gap takes a line, and consecutive steps without a change share one, so few changes are shorter without gaps.
     if len(order) <= _SHORT and estimate(whole := _lines(view, shown, order, events)) <= min(limits):
         return whole
     # Search for the largest number of steps that fits, from below, since a random walk may have thousands of steps.
