@@ -163,7 +163,8 @@ class _Layout:
         if by_episode is None and not {"terminated", "truncated"} & beside.keys():
             raise InputError(
                 f"{path}: no column of episodes among {_listed(list(table))}; expected a number for each episode, in a "
-                "column such as 'episode': name it (--episode-column), or add one"
+                "column such as 'episode': name it (--episode-column), or add one; a file that describes others "
+                "belongs elsewhere"
             )
         whole = columns.state or tuple(filter(None, [_first_of(STATE, table)]))
         taken = {by_episode, _first_of(STEP, table), *beside.values()}
