@@ -146,7 +146,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
     if labelling.silent:
         require_chat(labelling, config)
     problem = labelling.problem()
-    require_recorded_data(config.proposer, trajectory_rows(problem))
+    require_recorded_data(config, trajectory_rows(problem))
     given = programs_of(config.proposer.start_from, method_of(config).width(config))
     require_components(given, problem.metadata.fields)
     seen = seen_before(config.proposer.start_from, trajectory_rows(problem))
