@@ -350,6 +350,34 @@ def test_signals_save_and_exit_with_their_code(tmp_path: Path, number: int, code
     assert last_object(done.stdout)["calls"] >= 20
 
 
+SIGNALLED = """
+import atexit, os, sys
+from grace_irl.cli import main
+
+class Sends:
+    def find_spec(self, name, path=None, target=None):
+        if name == "grace_irl.cli.app":
+            exec("os.kill(os.getpid(), NUMBER)")
+
+if AT_END:
+    atexit.register(os.kill, os.getpid(), NUMBER)
+else:
+    sys.meta_path.insert(0, Sends())
+sys.argv[1:] = ["fit", "--demos", "absent"]
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_at_the_beginning_and_at_the_end_are_no_sudden_death(number: int) -> None:
+    for at_end, code, said in ((False, 128 + number, "interrupted"), (True, 2, "absent: no such file")):
+        program = SIGNALLED.replace("NUMBER", str(int(number))).replace("AT_END", str(at_end))
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
+        assert done.returncode == code, done.stderr
+        assert done.stderr.startswith(f"grace-irl: {said}")
+        assert done.stderr.count("\n") == 1
+
+
 HEAVY = """
 import sys
 from grace_irl.cli import main
