@@ -29,7 +29,7 @@ from grace_irl.runs.config import flat, resolve, validated
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.labelling import with_label
 from grace_irl.runs.record import TrajectoryRow
-from grace_irl.runs.run import is_own
+from grace_irl.runs.run import is_own, require_single
 from grace_irl.runs.store import Store
 from grace_irl.runs.trainings import policies_of, trainings_of
 from grace_irl.tasks.recorded import RecordedFailure, RecordedTraining, RecordedTrainings, TakesRecorded
@@ -157,6 +157,8 @@ def opened_recording(path: Path) -> Store | Recorded:
     Raises:
         InputError: a path that is neither a run nor a recording, or that has no answers.
     """
+    if path.is_dir():
+        require_single(path)
     found: Store | Recorded = Store(RunPaths(path).database) if path.is_dir() else _read(path)
     try:
         require_answers(found, str(path))

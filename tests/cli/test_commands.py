@@ -176,6 +176,10 @@ def test_resume_of_a_finished_run(fitted: tuple[Path, dict[str, Any]]) -> None:
         (["score", "{reward}", "--demos", "{demos}", "--workers", "0"], "'sandbox.workers' is 0"),
         (["show", "absent"], "no such folder"),
         (["show", "."], "expected the folder of a run"),
+        (["show", "{demos}"], "set.parquet: a file; expected the folder of a run"),
+        (["fit", "--resume", "{demos}"], "set.parquet: a file; expected the folder of a run"),
+        (["fit", "--demos", "{demos}", "--out", "{demos}"], "exists already, as a file; expected a new folder"),
+        (["fit", "--demos", "{demos}", "--out", "{data}"], "expected a new folder for --out: choose another\n"),
         (["export", "absent", "--out", "x.py"], "no such folder"),
     ],
 )
@@ -188,7 +192,8 @@ def test_bad_input_is_one_line_and_exit_code_2(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main([argument.format(demos=demos, reward=ROOT / "cli.py") for argument in arguments]) == 2
+    places = {"demos": demos, "data": demos.parent, "reward": ROOT / "cli.py"}
+    assert main([argument.format(**places) for argument in arguments]) == 2
     answer = capsys.readouterr()
     assert answer.out == ""
     assert said in answer.err
