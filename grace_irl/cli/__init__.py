@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from contextvars import copy_context
 
-from grace_irl.cli.ending import interrupted_code, terminable
+from grace_irl.cli.ending import interrupted_code, leave, terminable
 from grace_irl.errors import GraceError
 from grace_irl.text import harmless_stream, line
 
@@ -21,8 +21,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command, and return its exit code. Print an error as one line.
 
     With `GRACE_IRL_DEBUG=1`, also print the traceback of an unexpected error.
+
+    Args:
+        arguments: words of the command line; None for those of this process, which ends with the command.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    with terminable(next((word for word in given if not word.startswith("-")), None)):
+        try:
+            code = _printed(given)
+        except KeyboardInterrupt:
+            code = _say("interrupted", interrupted_code())
+    if arguments is None:  # the command is the whole of this process
+        leave(code)
+    return code
+
+
+def _printed(given: Sequence[str]) -> int:
     _open_missing()
     for stream in (sys.stdout, sys.stderr):  # replace characters that the terminal's encoding lacks
         if isinstance(stream, io.TextIOWrapper):
@@ -61,8 +75,7 @@ def _called(given: Sequence[str]) -> int:
         try:
             command = build((called,) if called else (), method_of(typed))
             # Options such as --max-memory set context variables. They change only this copy of the context.
-            with terminable(called):
-                code = copy_context().run(command, args=spread(given), prog_name="grace-irl", standalone_mode=False)
+            code = copy_context().run(command, args=spread(given), prog_name="grace-irl", standalone_mode=False)
         except Exception as error:
             said = misused(error, typed)
             if said is None:

@@ -1,4 +1,4 @@
-"""SIGTERM, with which schedulers end a command: `fit` and `compare` save and clean up as at Ctrl-C."""
+"""Signals that end a command. At SIGTERM, which schedulers send, `fit` and `compare` save and clean up as at Ctrl-C."""
 
 from __future__ import annotations
 
@@ -44,3 +44,17 @@ def terminable(command: str | None) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def leave(code: int) -> None:
+    """Ignore signals while the interpreter shuts down, so that the process ends with this exit code.
+
+    A command that was interrupted may still wait for its threads, so another Ctrl-C counts.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    # Python sends itself SIGINT at its end if the last text given to `exec` was interrupted, as in a dataclass.
+    exec("")
+    past = {128 + signal.SIGINT: (), 128 + signal.SIGTERM: (signal.SIGTERM,)}
+    for number in past.get(code, (signal.SIGINT, signal.SIGTERM)):
+        signal.signal(number, signal.SIG_IGN)

@@ -27,7 +27,7 @@ from grace_irl.runs.front import front_figures, front_of
 from grace_irl.runs.provenance import Reuse, lineage, reuse
 from grace_irl.runs.record import Record, candidate
 from grace_irl.runs.rest import stored_rest
-from grace_irl.runs.run import Generation, history, last_run, opened
+from grace_irl.runs.run import Generation, history, opened, require_single
 from grace_irl.runs.store import FateRow, Store
 from grace_irl.search.ranks import ranked
 
@@ -53,7 +53,7 @@ def show(
         follow_to_the_end(run)
     if is_expansion(run):
         if program is not None or fates:
-            raise InputError(f"{run}: an expansion; expected one of its runs, such as {last_run(run)}")
+            require_single(run)
         show_rounds(run, as_json=as_json)
         return
     with opened(run) as (store, config):

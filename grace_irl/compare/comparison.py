@@ -102,7 +102,7 @@ def start(
             Only the check that an expert has a goal state comes later.
         KeyboardInterrupt: the user pressed Ctrl-C. The comparison can be resumed.
     """
-    require_absent(out)
+    require_absent(out, ("compare.toml",))
     contest = Contest.of(settings, new=True)
     began = {"data": digest_of(contest.demonstrations), "label_reason": contest.choice.reason}
     began["task_digest"] = contest.task.digest if contest.task else ""

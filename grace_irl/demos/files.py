@@ -59,8 +59,9 @@ DEEPEST = 5
 def expand(path: str | Path) -> list[str | Path]:
     """The demo files at a path: the path itself, or the demo files in a folder, sorted by name.
 
-    Text files (`TEXTS`) are included only if the folder has no other demonstrations, or if they are tables whose names
-    begin with a role, such as "negative.csv". If the folder has no demonstrations at all, its subfolders are searched.
+    Text files (`TEXTS`) are included only if the folder has no other demonstrations, or if they are tables in the
+    format of a table whose name begins with a role, such as "negative.csv". If the folder has no demonstrations at all,
+    its subfolders are searched.
 
     Raises:
         InputError: an empty path, a folder without demonstrations, or a folder with a link to a file outside it.
@@ -104,7 +105,8 @@ def passed_over(paths: Sequence[str | Path]) -> tuple[str, ...]:
         folders = counts.pop(_EMPTY, 0)
         said = [f"{count} {end}" for end, count in counts.items()]
         said += [f"{folders} folder{'s' if folders > 1 else ''} without screens"] if folders else []
-        lines += [f"{path}: passed over: {', '.join(said)}"] if said else []
+        cure = "if these are demonstrations, name them, or move them to a folder of their own"
+        lines += [f"{path}: passed over: {', '.join(said)}; {cure}"] if said else []
     return tuple(lines)
 
 
@@ -131,12 +133,13 @@ def _inside(folders: Sequence[Path], depth: int = 0) -> tuple[list[Path], list[P
     """
     inside = [file for folder in folders for file in sorted(folder.iterdir()) if not file.name.startswith(".")]
     known = {*ARRAYS, *PICKLES, *others()}
+    tables = {_format_of_table(file) for file in inside if file.name.startswith(get_args(Role))} - {""}
     files = [
         file
         for file in inside
         if file.suffix.lower() in known
         or _is_minari(file)
-        or _is_named_table(file)
+        or _format_of_table(file) in tables
         or is_episode(file)
         or tfrecord.is_in_folder(file)
         or reader_of_folder(file)
@@ -149,9 +152,9 @@ def _inside(folders: Sequence[Path], depth: int = 0) -> tuple[list[Path], list[P
     return files, [file for file in inside if file not in read]
 
 
-def _is_named_table(file: Path) -> bool:
-    """Whether a text file holds a table of demonstrations by its name, and does not describe other files."""
-    return file.name.lower().endswith(tuple(TABLES)) and file.name.startswith(get_args(Role))
+def _format_of_table(file: Path) -> str:
+    """The reader of a text file with a table, as in `TABLES`; "" for any other file."""
+    return next((reader for end, reader in TABLES.items() if file.name.lower().endswith(end)), "")
 
 
 def _is_minari(file: Path) -> bool:

@@ -43,7 +43,7 @@ class Body:
 def _plain(width: int, hidden: int) -> Body:
     """A body whose observation has `width` components in all versions.
 
-    An option of v5 puts further positions, `hidden` of them, before these components. If `hidden` is 0, there is no such option.
+    An option of v5 puts `hidden` further positions before these components. If `hidden` is 0, there is no such option.
     """
     shown = {width + hidden: {_POSITION: False}} if hidden else {}
     return Body({width: {}, **shown}, {})

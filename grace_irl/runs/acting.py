@@ -92,7 +92,8 @@ def worded(
         file: the file of `--config`, or None.
         sets: texts of the form `section.key=value` (`--set`).
         flags: values by `section.key`; None for a flag that is not given.
-        base: the configuration to start from, for example that of a recorded run; None for the defaults.
+        base: the configuration to start from, for example that of a recorded run; None for the defaults. Demonstrations
+            that the command or the file names replace those of `base`.
 
     Raises:
         InputError: `resolve` fails, or the file contains a setting in `WORDS_ONLY` that the command does not give.
@@ -100,8 +101,10 @@ def worded(
     sets = tuple(sets)
     config = resolve(file, sets, flags, base)
     own = spoken(sets, flags, config.method)
+    said = {} if file is None else acting(resolve(file))
+    if base is not None and _names_data(own | said):
+        config = resolve(file, sets, flags, with_settings(base, dict.fromkeys(DATA, ())))
     if file is not None:
-        said = acting(resolve(file))
         for key in WORDS_ONLY:
             if key in said and key not in own:
                 raise InputError(
@@ -140,7 +143,7 @@ def authorised(
     """
     words = spoken(tuple(sets), flags, config.method)
     theirs = acting(config)
-    anew = "data.demos" in words or "data.experts" in words  # a new set of demonstrations replaces the old one
+    anew = _names_data(words)
     if anew:
         for key in DATA:
             words.setdefault(key, ())
@@ -165,6 +168,11 @@ def authorised(
             f"are not trusted; expected on the command line: {', '.join(missing)} ({page('security')})"
         )
     return with_settings(config, changes)
+
+
+def _names_data(words: Mapping[str, object]) -> bool:
+    """Whether settings that the user gives name a set of demonstrations. It replaces that of an earlier run."""
+    return "data.demos" in words or "data.experts" in words
 
 
 def shareable(config: Config) -> Config:

@@ -33,7 +33,7 @@ from grace_irl.runs.config import flat, located, resolve, to_toml
 from grace_irl.runs.data import large_files, load_data, with_sample
 from grace_irl.runs.effects import changed, require_effect
 from grace_irl.runs.engine import Engine, Snapshot, run_to_end
-from grace_irl.runs.folder import RunLock, RunPaths, create, default_folder, own, require_absent
+from grace_irl.runs.folder import RunLock, RunPaths, create, default_folder, own, require_absent, require_folder
 from grace_irl.runs.front import TOO_FEW, UNJUDGED, front_of, keep_sizes, stored_sizes
 from grace_irl.runs.labelling import Labelling, chosen_rule, with_label
 from grace_irl.runs.preference import Preference
@@ -146,7 +146,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
     if labelling.silent:
         require_chat(labelling, config)
     problem = labelling.problem()
-    require_recorded_data(config.proposer, trajectory_rows(problem))
+    require_recorded_data(config, trajectory_rows(problem))
     given = programs_of(config.proposer.start_from, method_of(config).width(config))
     require_readable(given, problem)
     seen = seen_before(config.proposer.start_from, trajectory_rows(problem))
@@ -209,8 +209,7 @@ def resume(
         Interrupted: Ctrl-C. The run is saved.
     """
     paths = RunPaths(folder)
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder; expected the folder of a run for --resume")
+    require_folder(folder)
     Store(paths.database).close()
     with ExitStack() as stack:
         stack.enter_context(RunLock(paths.lock))

@@ -64,8 +64,12 @@ def default_folder(demos: str) -> Path:
     return folder
 
 
-def require_absent(folder: Path) -> None:
+def require_absent(folder: Path, own: Sequence[str] = ("run.db", "rounds")) -> None:
     """Check that a new folder can be made at this path.
+
+    Args:
+        folder: the path.
+        own: names of what is in a folder that `--resume` goes on with: by default a run, or an expansion.
 
     Raises:
         InputError: the folder exists and is not empty, or cannot be made.
@@ -76,14 +80,24 @@ def require_absent(folder: Path) -> None:
     except OSError as error:
         raise _impossible(folder, error.strerror) from None
     if taken:
-        raise InputError(
-            f"{folder}: exists already; "
-            f"expected a new folder for --out: choose another, or go on with {RunPaths(folder).resume}"
-        )
+        found = "exists already" if folder.is_dir() else "exists already, as a file"
+        more = f", or go on with {RunPaths(folder).resume}" if any((folder / name).exists() for name in own) else ""
+        raise InputError(f"{folder}: {found}; expected a new folder for --out: choose another{more}")
     if not place.is_dir():
         raise _impossible(folder, f"{place} is a file")
     if not os.access(place, os.W_OK | os.X_OK):
         raise _impossible(folder, f"{place} cannot be written to")
+
+
+def require_folder(folder: Path) -> None:
+    """Check that there is a folder at the path of a run.
+
+    Raises:
+        InputError: a file, or nothing.
+    """
+    if not folder.is_dir():
+        found = "a file" if folder.exists() else "no such folder"
+        raise InputError(f"{folder}: {found}; expected the folder of a run")
 
 
 def _impossible(folder: Path, why: str | None) -> InputError:

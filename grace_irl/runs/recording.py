@@ -6,6 +6,7 @@ If trained policies judge the programs of the run, the recording also contains t
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from grace_irl.atomic import write_atomically
-from grace_irl.config import Config, ProposerConfig
+from grace_irl.config import Config
 from grace_irl.contents import require_own_file
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Evaluator
@@ -28,7 +29,7 @@ from grace_irl.runs.config import flat, resolve, validated
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.labelling import with_label
 from grace_irl.runs.record import TrajectoryRow
-from grace_irl.runs.run import is_own
+from grace_irl.runs.run import is_own, require_single
 from grace_irl.runs.store import Store
 from grace_irl.runs.trainings import policies_of, trainings_of
 from grace_irl.tasks.recorded import RecordedFailure, RecordedTraining, RecordedTrainings, TakesRecorded
@@ -156,6 +157,8 @@ def opened_recording(path: Path) -> Store | Recorded:
     Raises:
         InputError: a path that is neither a run nor a recording, or that has no answers.
     """
+    if path.is_dir():
+        require_single(path)
     found: Store | Recorded = Store(RunPaths(path).database) if path.is_dir() else _read(path)
     try:
         require_answers(found, str(path))
@@ -198,36 +201,44 @@ def recorded_config(path: Path) -> Config:
     return config.model_copy(update={"proposer": proposer, "stop": stop})
 
 
-def require_recorded_data(proposer: ProposerConfig, rows: Sequence[TrajectoryRow]) -> None:
+def require_recorded_data(config: Config, rows: Sequence[TrajectoryRow]) -> None:
     """Check that a replay has the demonstrations of the recorded run.
 
     A recording of format 1 is not checked, because it does not list the demonstrations.
 
     Args:
-        proposer: settings of the proposer. Without a replay, there is nothing to check.
+        config: the configuration of the new run. Without a replay, there is nothing to check.
         rows: the demonstrations of the new run.
 
     Raises:
         InputError: different trajectories, roles, tasks or splits.
     """
-    if proposer.name != "replay" or not proposer.recording:
+    recording = config.proposer.recording
+    if config.proposer.name != "replay" or not recording:
         return
-    with closing(opened_recording(Path(proposer.recording))) as found:
+    with closing(opened_recording(Path(recording))) as found:
         recorded = found.content if isinstance(found, Recorded) else content_of(found.trajectories())
     given = content_of(rows)
-    if recorded and [row[:3] for row in recorded] == [row[:3] for row in given] and recorded != given:
+    if not recorded or recorded == given:
+        return
+    old, new = Counter(row[:3] for row in recorded), Counter(row[:3] for row in given)
+    if old == new:
         raise InputError(
-            f"{proposer.recording}: recorded with other held-out or validation trajectories among the same "
+            f"{recording}: recorded with other held-out or validation trajectories among the same "
             "demonstrations; expected the same split (--seed, --held-out); a later round of an expansion has the split "
             "of its first round, which no other run can have"
         )
-    if recorded and recorded != given:
-        missing = len(recorded) - len([each for each in given if each in set(recorded)])
-        raise InputError(
-            f"{proposer.recording}: recorded on {len(recorded)} trajectories, of which {max(missing, 0)} are "
-            f"not among the {len(given)} demonstrations here with the same role, task and split; expected the "
-            "demonstrations that it was recorded on (--demos)"
-        )
+    swaps = recorded_config(Path(recording)).data.swaps
+    expected = "the demonstrations that it was recorded on (--demos)"
+    if swaps != config.data.swaps:
+        expected = "--swaps, as it was recorded" if swaps else "no --swaps, as it was recorded"
+    elif not old - new and new.keys() == old.keys():
+        expected = "each of them once: some are named twice"
+    raise InputError(
+        f"{recording}: recorded on {len(recorded)} trajectories, of which {(old - new).total()} are not among the "
+        f"{len(given)} demonstrations here with the same role and task; {(new - old).total()} here are not in the "
+        f"recording; expected {expected}"
+    )
 
 
 def changed_search(config: Config) -> str:

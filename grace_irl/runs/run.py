@@ -25,7 +25,7 @@ from grace_irl.runs import acting
 from grace_irl.runs.acting import DATA, plain_acting
 from grace_irl.runs.config import resolve
 from grace_irl.runs.expand.round import Round
-from grace_irl.runs.folder import RunPaths
+from grace_irl.runs.folder import RunPaths, require_folder
 from grace_irl.runs.front import FrontRow
 from grace_irl.runs.record import Record, candidate
 from grace_irl.runs.store import Store
@@ -234,6 +234,16 @@ def last_run(folder: Path) -> Path:
     return folder / "rounds" / str(max(found, default=0)) / "run"
 
 
+def require_single(folder: Path) -> None:
+    """Check that a folder is not that of an expansion, which has several runs.
+
+    Raises:
+        InputError: an expansion.
+    """
+    if (folder / "rounds").is_dir():
+        raise InputError(f"{folder}: an expansion; expected one of its runs, such as {last_run(folder)}")
+
+
 @contextmanager
 def opened(folder: Path) -> Iterator[tuple[Store, Config]]:
     """Open the store and the configuration of a run for reading. Another process may still work on the run.
@@ -242,11 +252,9 @@ def opened(folder: Path) -> Iterator[tuple[Store, Config]]:
         InputError: the folder is no run, or a run of a newer version.
     """
     paths = RunPaths(folder)
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder; expected the folder of a run")
+    require_folder(folder)
     require_no_links(folder)
-    if (folder / "rounds").is_dir():
-        raise InputError(f"{folder}: an expansion; expected one of its runs, such as {last_run(folder)}")
+    require_single(folder)
     require_own_file(paths.config)
     store = Store(paths.database)
     try:

@@ -179,6 +179,10 @@ def test_resume_of_a_finished_run(fitted: tuple[Path, dict[str, Any]]) -> None:
         (["score", "{reward}", "--demos", "{demos}", "--workers", "0"], "'sandbox.workers' is 0"),
         (["show", "absent"], "no such folder"),
         (["show", "."], "expected the folder of a run"),
+        (["show", "{demos}"], "set.parquet: a file; expected the folder of a run"),
+        (["fit", "--resume", "{demos}"], "set.parquet: a file; expected the folder of a run"),
+        (["fit", "--demos", "{demos}", "--out", "{demos}"], "exists already, as a file; expected a new folder"),
+        (["fit", "--demos", "{demos}", "--out", "{data}"], "expected a new folder for --out: choose another\n"),
         (["export", "absent", "--out", "x.py"], "no such folder"),
     ],
 )
@@ -191,7 +195,8 @@ def test_bad_input_is_one_line_and_exit_code_2(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main([argument.format(demos=demos, reward=ROOT / "cli.py") for argument in arguments]) == 2
+    places = {"demos": demos, "data": demos.parent, "reward": ROOT / "cli.py"}
+    assert main([argument.format(**places) for argument in arguments]) == 2
     answer = capsys.readouterr()
     assert answer.out == ""
     assert said in answer.err
@@ -352,6 +357,34 @@ def test_signals_save_and_exit_with_their_code(tmp_path: Path, number: int, code
     done = command("fit", "--resume", str(folder), "--max-calls", "40", "--json")
     assert done.returncode == 0, done.stderr
     assert last_object(done.stdout)["calls"] >= 20
+
+
+SIGNALLED = """
+import atexit, os, sys
+from grace_irl.cli import main
+
+class Sends:
+    def find_spec(self, name, path=None, target=None):
+        if name == "grace_irl.cli.app":
+            exec("os.kill(os.getpid(), NUMBER)")
+
+if AT_END:
+    atexit.register(os.kill, os.getpid(), NUMBER)
+else:
+    sys.meta_path.insert(0, Sends())
+sys.argv[1:] = ["fit", "--demos", "absent"]
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_at_the_beginning_and_at_the_end_are_no_sudden_death(number: int) -> None:
+    for at_end, code, said in ((False, 128 + number, "interrupted"), (True, 2, "absent: no such file")):
+        program = SIGNALLED.replace("NUMBER", str(int(number))).replace("AT_END", str(at_end))
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
+        assert done.returncode == code, done.stderr
+        assert done.stderr.startswith(f"grace-irl: {said}")
+        assert done.stderr.count("\n") == 1
 
 
 HEAVY = """

@@ -79,6 +79,11 @@ def test_other_demonstrations_are_refused(tmp_path: Path, capsys: pytest.Capture
     assert not (tmp_path / "again").exists()
     assert main(["demos", "convert", str(data), str(other)]) == 0  # the same trajectories in another file
     assert main([*again, "--demos", str(other), "--workers", "1"]) == 0
+    own = ["fit", "--replay", str(folder), "--out", str(tmp_path / "own"), *SMALL]
+    capsys.readouterr()
+    assert main([*own, "--demos", str(data), str(other)]) == 2
+    assert "12 here are not in the recording; expected each of them once: some are named twice" in line(capsys)
+    assert main([*own, "--demos", str(other)]) == 0  # in place of the run's, not beside them
 
 
 def test_an_exported_recording_tells_nothing_of_its_machine(tmp_path: Path) -> None:

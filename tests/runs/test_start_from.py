@@ -19,6 +19,7 @@ from grace_irl.runs.auditing import stored_audit
 from grace_irl.runs.beginnings import programs_of
 from grace_irl.runs.config import resolve
 from grace_irl.runs.fit import Parts, resume, start
+from grace_irl.runs.recording import recorded_config
 from grace_irl.runs.run import Run, opened
 from grace_irl.states.record import RecordStates
 from tests.fakes.data import vector_set
@@ -199,6 +200,8 @@ def test_a_folder_of_an_expansion_names_its_last_run(tmp_path: Path) -> None:
             (tmp_path / "rounds" / str(number) / "run" / "reward.py").touch()
     with pytest.raises(InputError, match=r"an expansion; expected one of its runs, such as .*rounds/1/run"):
         programs_of((str(tmp_path),), 3)
+    with pytest.raises(InputError, match=r"an expansion; expected one of its runs, such as .*rounds/1/run"):
+        recorded_config(tmp_path)
 
 
 def recorded(*names: str) -> Demonstrations:

@@ -168,7 +168,8 @@ class _Layout:
         if by_episode is None and not {"terminated", "truncated"} & beside.keys():
             raise InputError(
                 f"{path}: no column of episodes among {_listed(list(table))}; expected a number for each episode, in a "
-                "column such as 'episode': name it (--episode-column), or add one"
+                "column such as 'episode': name it (--episode-column), or add one; a file that describes others "
+                "belongs elsewhere"
             )
         rich = [name for name, column in table.items() if column.dtype.kind not in "biuf"]
         whole = columns.state or tuple(filter(None, [_first_of(STATE, rich)]))

@@ -291,12 +291,19 @@ def test_tables_beside_other_demonstrations_describe_them(tmp_path: Path) -> Non
 
 def test_a_table_named_for_its_role_counts_beside_other_demonstrations(tmp_path: Path) -> None:
     to_parquet(table(), tmp_path / "expert.parquet")
-    for name in ("negative.csv", "tasks.csv"):
-        to_csv(table(), tmp_path / name)
+    to_csv(table(), tmp_path / "negative.csv")
+    (tmp_path / "tasks.jsonl").write_text('{"task": 1, "words": "go"}\n')
     assert [Path(each).name for each in expand(tmp_path)] == ["expert.parquet", "negative.csv"]
     (tmp_path / "shouted").mkdir()
     to_csv(table(), tmp_path / "shouted" / "EXPERT.CSV")
     assert [Path(each).name for each in expand(tmp_path / "shouted")] == ["EXPERT.CSV"]
+
+
+def test_a_table_without_a_role_beside_tables_of_its_format_is_not_dropped(tmp_path: Path) -> None:
+    to_csv(table(), tmp_path / "expert.csv")
+    to_csv(table(), tmp_path / "anegative.tsv")
+    with pytest.raises(InputError, match=r"anegative\.tsv: no role in the file, and its name starts with neither"):
+        load([tmp_path])
 
 
 HEAD, ROWS = "episode,step,x,y", "0,0,1,2\n0,1,2,3\n1,0,3,4\n1,1,4,5\n"

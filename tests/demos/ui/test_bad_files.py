@@ -345,7 +345,8 @@ def test_data_that_a_folder_passes_over_are_counted(tmp_path: Path) -> None:
     folder(tmp_path / "set" / "lost", {"task.json": json.dumps({"role": "expert"})})
     folder(tmp_path / "set" / "pictures", {"1.png": ""})
     folder(tmp_path / "set", {"a.json.gz": "", "b.json.gz": "", "c.xml": DUMP, "card.json": "{}", "recipe.yaml": ""})
-    line = f"{tmp_path / 'set'}: passed over: 2 .json.gz, 1 .xml, 1 folder without screens"
+    line = f"{tmp_path / 'set'}: passed over: 2 .json.gz, 1 .xml, 1 folder without screens; "
+    line += "if these are demonstrations, name them, or move them to a folder of their own"
     assert load([tmp_path / "set"]).notes == (line,)
     assert summarise(tmp_path / "set").notes == (line,)
     copied = convert(tmp_path / "set", tmp_path / "copy")
