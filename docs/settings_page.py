@@ -31,9 +31,9 @@ for `--set section.key=value`. Its flag of `grace-irl fit` stands beside it. The
 `grace_irl.fit` (`--held-out`: `held_out=`) and the environment variable (`GRACE_IRL_HELD_OUT`); flags that take several
 values (…) have no variable.
 
-Precedence: defaults, `--config FILE`, `--set`, environment variables, flags. `"none"` unsets a value. A file must not
-give settings that act for the user ([security.md](security.md#settings-that-act)). An unknown key is refused, and the
-line names the nearest key.
+Precedence: defaults, `--config FILE`, `--set`, environment variables, flags. `none` (in a file and in Python `"none"`)
+unsets a value. In paths `~` is the home directory. A file must not give settings that act for the user
+([security.md](security.md#settings-that-act)). An unknown key is refused, and the line names the nearest key.
 
 A setting that the user gives and that changes nothing in the run is refused, too: `--temperature` without a model,
 `--env-steps` without `--expand`, `--max-cost` without a price, or a setting of another method. Defaults are not given,

@@ -103,6 +103,7 @@ class Setting:
         key: `section.field`, as in TOML.
         kind: type of the value (or of each item, if `many`): bool, int, float or str.
         many: whether the value is a list.
+        optional: whether the value may be None, for which users write "none".
         mirrored: whether the setting may have an environment variable. A list never has a variable.
         choices: allowed values of a text; () if any text is allowed.
         default, help, flag, panel, shown, unit, common, needs, details: as declared, see `setting`.
@@ -121,6 +122,7 @@ class Setting:
     common: bool = False
     needs: str = ""
     details: str = ""
+    optional: bool = False
     mirrored: bool = True
 
     @property
@@ -154,6 +156,7 @@ def declared(section: type[BaseModel], name: str = "") -> Mapping[str, Setting]:
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             found |= declared(kind, key)
             continue
+        optional = get_origin(kind) in OPTIONAL and type(None) in get_args(kind)
         if get_origin(kind) in OPTIONAL:
             kind = next(each for each in get_args(kind) if each is not type(None))
         many = get_origin(kind) is tuple
@@ -165,7 +168,7 @@ def declared(section: type[BaseModel], name: str = "") -> Mapping[str, Setting]:
             extra["needs"] = getattr(section, "needs", "")
         extra["panel"] = extra.get("panel") or getattr(section, "panel", "")
         kind = get_args(kind)[0] if many else str if choices else kind
-        found[key] = Setting(key, kind, many, choices, info.default, info.description or "", **extra)
+        found[key] = Setting(key, kind, many, choices, info.default, info.description or "", optional=optional, **extra)
     return found
 
 

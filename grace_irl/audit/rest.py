@@ -22,6 +22,13 @@ def of_rest(rest: Rest, separation: Separation, advice: str) -> Iterator[RewardW
     """
     if rest.failure:
         yield RewardWarning("rest-fails", f"the test outside the sample ended early: {rest.failure}", advice)
+    if rest.seen:
+        yield RewardWarning(
+            "rest-seen",
+            f"{rest.seen:,} of {rest.trajectories:,} trajectories outside the sample were training data of "
+            f"{rest.origin}, whose programs this run began with, so the figures outside the sample are no test of them",
+            "fit without --start-from, or test the reward on new episodes (grace-irl score)",
+        )
     train = separation.train.accuracy
     if rest.accuracy is not None and train - rest.accuracy > FALL:
         yield RewardWarning(

@@ -174,7 +174,7 @@ def method_of(arguments: Sequence[str]) -> str:
         return named or ""
     from grace_irl.runs.config import method_named
 
-    return method_named(Path(file))
+    return method_named(Path(os.path.expanduser(file)))
 
 
 def _not_loaded() -> None:

@@ -18,6 +18,7 @@ from grace_irl.cli.options import (
     MaxMemory,
     RayAddress,
     Sets,
+    at_home,
     mirrored,
 )
 from grace_irl.config import METHOD
@@ -44,6 +45,7 @@ def fit(
             help="The run's folder, new.",
             show_default="runs/<set>-<time>",
             envvar=mirror("out"),
+            callback=at_home,
             rich_help_panel="Run",
         ),
     ] = None,

@@ -26,7 +26,12 @@ Given = dict[str, object]
 
 def mirrored(name: str, value: object) -> bool:
     """Whether an option has the value of its environment variable. Such a value may be meant for other commands."""
-    return value is not None and os.environ.get(mirror(name)) == str(value)
+    return value is not None and os.path.expanduser(os.environ.get(mirror(name), "")) == str(value)
+
+
+def at_home(value: Path | None) -> Path | None:
+    """Put the home directory in place of `~` in a path from an environment variable, which no shell expands."""
+    return None if value is None else Path(os.path.expanduser(value))
 
 
 def with_settings(command: Callable[..., None], settings: Iterable[Setting]) -> Callable[..., None]:
@@ -57,6 +62,9 @@ def _option(declared: Setting) -> Any:
         shown = declared.flag if declared.default else f"no-{declared.flag}"
         flag = f"{flag}/--no-{declared.flag}"
     unit = declared.unit.upper()
+    parser = None
+    if declared.optional and declared.kind in (int, float):
+        parser, unit = _number_or_none(declared.kind), unit or f"<{declared.kind.__name__}>"
     option = typer.Option(
         flag,
         help=f"{declared.help} Repeatable." if declared.many else declared.help,
@@ -64,9 +72,23 @@ def _option(declared: Setting) -> Any:
         show_default=shown if shown != "none" or not declared.many else False,
         envvar=declared.variable or None,
         rich_help_panel=declared.panel,
+        parser=parser,
     )
     kind: Any = list[declared.kind] if declared.many else declared.kind  # type: ignore[name-defined]
     return Annotated[kind | None, option]
+
+
+def _number_or_none(kind: Callable[[str], object]) -> Callable[[str], object]:
+    """A parser of a number that leaves the word "none" to `grace_irl.runs.config.resolve`."""
+
+    def parsed(text: str) -> object:
+        try:
+            return "none" if text.lower() == "none" else kind(text)
+        except ValueError:
+            number = "a whole number" if kind is int else "a number"
+            raise typer.BadParameter(f"{text!r}; expected {number}, or none") from None
+
+    return parsed
 
 
 class Command(TyperCommand):
@@ -173,6 +195,7 @@ ConfigFile = Annotated[
         "--config",
         help="A TOML file of settings, such as a run's config.toml. Precedence: file < --set < flags.",
         envvar=mirror("config"),
+        callback=at_home,
         rich_help_panel="Run",
     ),
 ]

@@ -5,7 +5,8 @@ If the demonstrations exceed the memory limit, a run searches on a sample of the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -39,6 +40,9 @@ class Rest:
         episodes: metrics over episodes.
         failure: the reason why the test ended early, such as an error of the program; "" for a complete test.
         program: id of the program.
+        seen: number of tested trajectories that were training data of an earlier run whose programs the run began with.
+            Of several such runs, the one that saw most counts.
+        origin: folder of this earlier run; "" for none.
     """
 
     trajectories: int
@@ -53,6 +57,8 @@ class Rest:
     episodes: EpisodeMetrics
     failure: str = ""
     program: str = ""
+    seen: int = 0
+    origin: str = ""
 
     @property
     def line(self) -> str:
@@ -62,6 +68,7 @@ class Rest:
         figures = ((name, getattr(self.episodes, name)) for name in ("hit", "early", "false", "outranks"))
         said += [f"{name} {each}" for name, each in figures if each is not None]
         number = f"{self.trajectories:,} trajectories ({self.states:,} states)"
+        number += f", {self.seen:,} of which an earlier run was trained on" if self.seen else ""
         return f"outside the sample, on {number}: {', '.join(said) or 'nothing to measure'}"
 
 
@@ -90,6 +97,7 @@ class RestTotals:
         takes_action: whether the program gives rewards for transitions.
         constant: whether log pi, the log-probability of the recorded actions, is 0 everywhere; otherwise the fitness is
             not computed.
+        trained: digests of the training data of earlier runs whose programs the run began with, by the runs' folders.
     """
 
     rule: LabelRule
@@ -100,6 +108,8 @@ class RestTotals:
     states: int = 0
     copies: int = 0
     unlabelled: int = 0
+    trained: Mapping[str, Collection[str]] = field(default_factory=dict)
+    _seen: Counter[str] = field(default_factory=Counter)
     _sides: dict[tuple[str, bool], _Side] = field(default_factory=dict)
     _payments: list[EpisodePayments] = field(default_factory=list)
 
@@ -115,6 +125,7 @@ class RestTotals:
         for item in items:
             values, marks = rewards[item.trajectory.digest][first:], item.positive[first:]
             self.trajectories += 1
+            self._seen.update(origin for origin, known in self.trained.items() if item.trajectory.digest in known)
             self.states += len(item.positive)
             for positive in (True, False):
                 part = values[marks == positive]
@@ -147,6 +158,7 @@ class RestTotals:
             for task in tasks
             if (task, True) in self._sides and (task, False) in self._sides
         ]
+        origin, seen = next(iter(self._seen.most_common(1)), ("", 0))
         return Rest(
             trajectories=self.trajectories,
             states=self.states,
@@ -159,4 +171,6 @@ class RestTotals:
             separated=both and min(each.least for each in positive) > max(each.most for each in negative),
             episodes=EpisodePayments.of(self._payments, self.rule).metrics(),
             failure=failure,
+            seen=seen,
+            origin=origin,
         )

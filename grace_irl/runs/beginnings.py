@@ -23,6 +23,8 @@ from grace_irl.search.ranks import ranked
 
 SEEN = "seen"
 """Key of `Seen` in the table `meta` of run.db."""
+TRAINED = "trained"
+"""Key of what `trained_before` found, in the table `meta` of run.db."""
 GIVEN = "given"
 """Key of the programs of `--start-from` in the table `meta` of run.db."""
 
@@ -40,6 +42,19 @@ class Seen:
     trajectories: int
     held_out: int
     origin: str
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Training data of an earlier run whose programs a run, or a run before it, began with.
+
+    Attributes:
+        origin: folder of the earlier run.
+        digests: digests of all its trajectories that were not held out.
+    """
+
+    origin: str
+    digests: tuple[str, ...]
 
 
 def programs_of(paths: Sequence[str], most: int) -> tuple[GivenProgram, ...]:
@@ -69,10 +84,12 @@ def programs_of(paths: Sequence[str], most: int) -> tuple[GivenProgram, ...]:
     return tuple(found)
 
 
-def store_given(store: Store, programs: Sequence[GivenProgram], seen: Seen | None) -> None:
+def store_given(store: Store, programs: Sequence[GivenProgram], trained: Sequence[Trained], seen: Seen | None) -> None:
     """Keep the programs of `--start-from` in a new run, which needs their files no more, and what they have seen."""
     if programs:
         store.keep(GIVEN, programs)
+    if trained:
+        store.keep(TRAINED, trained)
     if seen is not None:
         store.keep(SEEN, seen)
 
@@ -96,6 +113,15 @@ def seen_of(store: Store) -> Seen | None:
     return store.kept(SEEN, Seen)
 
 
+def trained_of(store: Store) -> tuple[Trained, ...]:
+    """The stored result of `trained_before`; () if there is none.
+
+    Raises:
+        InputError: it is damaged.
+    """
+    return store.kept(TRAINED, tuple[Trained, ...]) or ()
+
+
 def require_readable(given: Sequence[GivenProgram], problem: Problem) -> None:
     """Check that given programs read the demonstrations' states: their kind, their parts or components in order.
 
@@ -109,21 +135,33 @@ def require_readable(given: Sequence[GivenProgram], problem: Problem) -> None:
             each.reads.require(item.trajectory.state_kind, states, f"--start-from {each.origin}: demonstrations")
 
 
-def seen_before(paths: Sequence[str], rows: Sequence[TrajectoryRow]) -> Seen | None:
-    """Find out whether the programs of `--start-from` were searched on held-out trajectories of this run.
-
-    Only folders of runs say so. The result is about the run that saw most; None if no run saw any.
+def trained_before(paths: Sequence[str]) -> tuple[Trained, ...]:
+    """The data that the programs of `--start-from` were searched on, as far as folders of runs say so.
 
     Args:
         paths: the paths of `--start-from`.
-        rows: the trajectories of this run.
     """
-    held_out, found = {row.digest for row in rows if row.split == "held_out"}, list[Seen]()
+    found: dict[str, Trained] = {}
     for path in paths:
         if Path(path).is_dir():
             with opened(Path(path)) as (store, _):
-                searched = {row.digest for row in store.trajectories() if row.split != "held_out"}
-            found.append(Seen(len(held_out & searched), len(held_out), path))
+                searched = tuple(row.digest for row in store.trajectories() if row.split != "held_out")
+                for each in (Trained(path, searched), *trained_of(store)):
+                    found.setdefault(each.origin, each)
+    return tuple(found.values())
+
+
+def seen_before(trained: Sequence[Trained], rows: Sequence[TrajectoryRow]) -> Seen | None:
+    """Find out whether programs that a run begins with were searched on its held-out trajectories.
+
+    The result is about the earlier run that saw most; None if no run saw any.
+
+    Args:
+        trained: the training data of the earlier runs.
+        rows: the trajectories of this run.
+    """
+    held_out = {row.digest for row in rows if row.split == "held_out"}
+    found = [Seen(len(held_out.intersection(each.digests)), len(held_out), each.origin) for each in trained]
     most = max(found, key=lambda each: each.trajectories, default=None)
     return most if most is not None and most.trajectories else None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -147,12 +148,12 @@ def resolve(
     """The defaults or `base`, overridden by a TOML file, then by `section.key=value` texts, then by flags.
 
     The file and `base` may come from a run with another method. A setting that only the other method has is dropped if
-    it has its default value.
+    it has its default value. In paths, `~` becomes the home directory.
 
     Args:
         file: a TOML file with the sections of `config.toml`.
         sets: texts of the form `section.key=value`. The value has TOML syntax, or is a string without quotes.
-        flags: values by `section.key`; None for a flag that is not given.
+        flags: values by `section.key`; None for a flag that is not given, "none" for one that unsets its value.
         base: the configuration to start from, in place of the defaults.
 
     Raises:
@@ -169,7 +170,7 @@ def resolve(
         _put(tree, key.strip(), parsed(value.strip()))
     said = {key: flag for key, flag in (flags or {}).items() if flag is not None}
     for key, flag in said.items():
-        _put(tree, key, flag)
+        _put(tree, key, None if flag == "none" else flag)
     name = tree.get("method", METHOD)
     said_keys = {text.partition("=")[0].strip() for text in sets} | said.keys()
     for key in _foreign(tree, name) - said_keys if isinstance(name, str) else ():
@@ -177,7 +178,7 @@ def resolve(
         del tree[section][field]
         if not tree[section]:
             del tree[section]
-    return validated(tree)
+    return _at_home(validated(tree))
 
 
 def flat(config: BaseModel) -> dict[str, object]:
@@ -206,6 +207,17 @@ LOCATED = (
     *("proposer.start_from", "proposer.recording", "model.context"),
 )
 """Settings whose values are paths or other names, such as Minari ids. A value is a path if the file exists."""
+
+
+def _at_home(config: Config) -> Config:
+    """A copy of the configuration with the home directory in place of `~`. No shell expands files and variables."""
+    known = flat(config)
+    homely = {key: _expanded(known[key]) for key in (*LOCATED, "policy.task", "expand.env") if known.get(key)}
+    return with_settings(config, {key: value for key, value in homely.items() if value != known[key]})
+
+
+def _expanded(value: object) -> object:
+    return tuple(map(_expanded, value)) if isinstance(value, tuple) else os.path.expanduser(str(value))
 
 
 def located_path(name: str) -> str:

@@ -27,7 +27,15 @@ from grace_irl.runs import acting, proposers
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs.acting import authorised, plain_acting
 from grace_irl.runs.auditing import audited, store_audit, with_seen
-from grace_irl.runs.beginnings import given_of, programs_of, require_readable, seen_before, seen_of, store_given
+from grace_irl.runs.beginnings import (
+    given_of,
+    programs_of,
+    require_readable,
+    seen_before,
+    seen_of,
+    store_given,
+    trained_before,
+)
 from grace_irl.runs.budget import Budget, Prices, Progress
 from grace_irl.runs.config import flat, located, resolve, to_toml
 from grace_irl.runs.data import large_files, load_data, with_sample
@@ -149,7 +157,8 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
     require_recorded_data(config, trajectory_rows(problem))
     given = programs_of(config.proposer.start_from, method_of(config).width(config))
     require_readable(given, problem)
-    seen = seen_before(config.proposer.start_from, trajectory_rows(problem))
+    trained = trained_before(config.proposer.start_from)
+    seen = seen_before(trained, trajectory_rows(problem))
     evaluator = _checked(labelling, problem, config)
     if parts.proposer is None:
         _say_server(config, parts)
@@ -159,7 +168,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
         create(folder, config, problem, labelling.answers, labelling.choice.reason)
         stack.enter_context(RunLock(RunPaths(folder).lock))
         store = stack.enter_context(closing(Store(RunPaths(folder).database)))
-        store_given(store, given, seen)
+        store_given(store, given, trained, seen)
         store.add_event("started", f"grace-irl {__version__}, sandbox tier {sandbox.tier}")
         note = notes_of(store, parts)
         judges = method_of(config).needs.demonstrations

@@ -21,6 +21,7 @@ from grace_irl.evaluate.rest import Rest, RestTotals
 from grace_irl.evaluate.separation import Separation
 from grace_irl.propose.material import Workbench
 from grace_irl.runs.auditing import rewards_on, store_audit
+from grace_irl.runs.beginnings import trained_of
 from grace_irl.runs.config import flat
 from grace_irl.runs.data import open_data
 from grace_irl.runs.folder import RunPaths
@@ -71,6 +72,7 @@ def with_rest(
     note(f"testing the best program on the {left:,} trajectories outside the sample")
     constant = flat(config).get("fitness.log_pi", "constant") == "constant"
     totals = RestTotals(bench.problem.rule, separation, run.best.program.takes_action, constant)
+    totals.trained = {each.origin: frozenset(each.digests) for each in trained_of(store)}
     totals.copies = -len(demonstrations)  # the sample is read again, but its trajectories are no copies
 
     def rewards_of(part: Sequence[Trajectory]) -> list[Floats]:

@@ -13,7 +13,9 @@ import pytest
 from pydantic import BaseModel
 
 from grace_irl import config as configs
+from grace_irl.cli import main
 from grace_irl.config import Config
+from grace_irl.demos import save
 from grace_irl.errors import GraceError, InputError
 from grace_irl.methods import grace
 from grace_irl.rl.matching import EnvironmentSpec
@@ -102,6 +104,38 @@ def test_the_written_file_reads_back_the_same(tmp_path: Path) -> None:
     file.write_text(to_toml(config), encoding="utf-8")
     tomllib.loads(file.read_text(encoding="utf-8"))
     assert resolve(file) == config
+
+
+def test_a_flag_unsets_an_optional_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save(vector_set(), tmp_path / "set.parquet")
+    words = ["fit", "--demos", str(tmp_path / "set.parquet"), "--out", str(tmp_path / "run"), "--max-calls"]
+    assert main([*words, "few"]) == 2
+    assert "Invalid value for '--max-calls'" in (said := capsys.readouterr().err)
+    assert "'few'; expected a whole number, or none" in said
+    assert main([*words, "1", "--target-accuracy", "none", "--plateau", "None"]) == 0
+    stop = resolve(tmp_path / "run" / "config.toml").stop
+    assert (stop.max_calls, stop.target_accuracy, stop.plateau) == (1, None, None)
+
+
+def test_paths_of_files_and_variables_may_begin_in_the_home_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    save(vector_set(), home / "set.parquet")
+    (home / "own.toml").write_text('[data]\ndemos = ["~/set.parquet"]\n[stop]\nmax_calls = 1\n')
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("GRACE_IRL_CONFIG", "~/own.toml")
+    monkeypatch.setenv("GRACE_IRL_OUT", "~/run")
+    monkeypatch.setenv("GRACE_IRL_GOALS", "~/goals.toml")
+    monkeypatch.chdir(tmp_path)
+    assert main(["fit", "--label", "goal"]) == 2
+    assert f"{home}/goals.toml: cannot be read" in capsys.readouterr().err
+    monkeypatch.delenv("GRACE_IRL_GOALS")
+    assert main(["fit"]) == 0
+    assert resolve(home / "run" / "config.toml").data.demos == (str(home / "set.parquet"),)
+    assert main(["fit", "--resume", str(home / "run")]) == 0
+    assert [each.name for each in tmp_path.iterdir()] == ["home"]
 
 
 def test_an_unset_stop_rule_stays_unset_in_the_file(tmp_path: Path) -> None:

@@ -231,6 +231,26 @@ def test_goals_that_nothing_marks_are_counted(tmp_path: Path) -> None:
     assert "rest-unlabelled" in [warning.code for warning in run.warnings]
 
 
+def test_trajectories_that_an_earlier_run_was_trained_on_are_no_test(file: Path, tmp_path: Path) -> None:
+    """The first run has all trajectories, the second a sample, and the third begins with programs of the second."""
+    whole = fitted(file, tmp_path / "whole", **{"data.sample": ""})
+    with opened(whole.folder) as (store, _):
+        trained = {row.digest for row in store.trajectories() if row.split != "held_out"}
+    seen = len(trained & digests(others(file)))
+    before = whole.folder
+    for name in ("second", "third"):
+        run = fitted(file, tmp_path / name, **{"proposer.start_from": (str(before),)})
+        assert run.rest is not None
+        assert 0 < run.rest.seen == seen < run.rest.trajectories
+        assert f"states), {seen} of which an earlier run was trained on: accuracy" in run.rest.line
+        found = next(warning.found for warning in run.warnings if warning.code == "rest-seen")
+        assert f"were training data of {whole.folder}, whose programs" in found
+        before = run.folder
+    plain = fitted(file, tmp_path / "plain").rest
+    assert plain is not None
+    assert plain.seen == 0
+
+
 def test_a_fall_outside_the_sample_brings_a_warning() -> None:
     metrics = Metrics(-0.1, 1.0, 1.0, True, 10, 10)
     rest = Rest(50, 500, 0, 0, 250, 250, -0.5, 0.9, False, EpisodeMetrics(25, 25))
