@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -85,7 +86,7 @@ def expand(path: str | Path) -> list[str | Path]:
 def expand_all(paths: Sequence[str | Path]) -> list[str | Path]:
     """The demo files at several paths (`expand`), each once, even if two paths name it."""
     files = (file for path in paths for file in expand(path))
-    return list({Path(file).resolve(): file for file in reversed([*files])}.values())[::-1]
+    return list({os.path.realpath(file): file for file in reversed([*files])}.values())[::-1]  # also links in a loop
 
 
 def passed_over(paths: Sequence[str | Path]) -> tuple[str, ...]:

@@ -278,6 +278,12 @@ def test_links_that_are_meant(folder: Path, tmp_path: Path) -> None:
     assert [len(load([tmp_path / name])) for name in ("mine", "one.parquet")] == [count, count]
 
 
+def test_links_in_a_circle(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, other in (("one.parquet", "two.parquet"), ("two.parquet", "one.parquet")):
+        (folder / name).symlink_to(other)
+    refused(capsys, ["demos", "inspect", str(folder)], "parquet")
+
+
 @pytest.mark.parametrize("name", ["step_1.xml", "task.json", "step_0.png"])
 def test_a_link_out_of_an_episode(name: str, tmp_path: Path, secret: Path, capsys: pytest.CaptureFixture[str]) -> None:
     episode = tmp_path / "episode"
