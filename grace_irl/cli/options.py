@@ -25,19 +25,22 @@ Given = dict[str, object]
 
 
 def mirrored(name: str, value: object) -> bool:
-    """Whether an option has the value of its environment variable. Such a value may be meant for other commands."""
+    """Whether an option has the value of its environment variable.
+
+    The user may have set it for other commands, so a command ignores such a value where it would refuse a flag.
+    """
     return value is not None and os.path.expanduser(os.environ.get(mirror(name), "")) == str(value)
 
 
 def at_home(value: Path | None) -> Path | None:
-    """Put the home directory in place of `~` in a path from an environment variable, which no shell expands."""
+    """Put the home directory in place of `~` in a path. No shell expands it in an environment variable."""
     return None if value is None else Path(os.path.expanduser(value))
 
 
 def with_settings(command: Callable[..., None], settings: Iterable[Setting]) -> Callable[..., None]:
-    """Wrap a command in a function with an option for each setting that has a flag.
+    """Return a function with the parameters of `command` except `given`, and an option for each setting with a flag.
 
-    The function passes the values to the parameter `given` of `command`, by the keys of the settings.
+    The function calls `command`. Its argument `given` is a dict of the options' values by the keys of the settings.
     """
     own = [each for name, each in inspect.signature(command, eval_str=True).parameters.items() if name != "given"]
     flags = {each.keyword: each for each in settings if each.flag}
@@ -160,7 +163,7 @@ MaxMemory = Annotated[
     typer.Option(
         "--max-memory",
         metavar="SIZE",
-        help="Limit of memory, such as 4G. Beyond it, fit and compare take a sample, score reads in parts.",
+        help="Memory limit, such as 4G. Of larger sets, `fit` and `compare` take a sample, and `score` reads parts.",
         show_default="80 % of what is available",
         envvar=mirror("max-memory"),
         callback=_state,

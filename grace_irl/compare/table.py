@@ -30,11 +30,11 @@ MEASURED = ("seconds", "steps_per_second", "search_seconds")
 """Columns of the CSV file with measured times. They differ even between runs with the same seed."""
 
 KEY = (
-    f"mean ± standard deviation over seeds [{CONFIDENCE:.0%} interval of the mean over seeds, Student t; '-': one seed "
-    f"or equal ones]; a / b: of the last policies / of the favourites ({page('compare')})"
+    f"mean ± standard deviation over seeds [{CONFIDENCE:.0%} interval of the mean over seeds, Student t; '-' for one "
+    f"seed or equal results]; in a / b, a is of the last policies and b of the favourites ({page('compare')})"
 )
 
-USE = "Means over the runs. A search trains policies on its programs; 0 for methods without a search"
+USE = "Means over the runs of a method. Programs are trained if policies judge them. A method without a search has 0"
 
 Row = list[str]
 
@@ -93,7 +93,7 @@ def markdown(
     form = f"episodes of {comparison.horizon} steps" if comparison.horizon else "episodes as the environment ends them"
     expansion = f"; grace expands in {fit.expand.rounds} rounds" if fit.expand.rounds else ""
     draws = (
-        f"each seed draws {count} trajectories of each task and role for all its methods"
+        f"for each seed, {count} trajectories of each task and role are drawn, which all methods get"
         if (count := comparison.draw_demos)
         else "all seeds have the same demonstrations"
     )
@@ -108,14 +108,15 @@ def markdown(
             if comparison.label_reason and fit.data.label
             else []
         ),
-        f"Cells: {_said(KEY)}. Each run keeps {len(settings.keeps()) + 1} policies; the favourite is the one whose "
-        f"{comparison.choice_episodes} episodes the training's own signal pays most: the recovered reward, or for "
-        "ppo-true the true one. Steps to choose are no steps of training.",
+        f"Cells: {_said(KEY)}. Each training keeps {len(settings.keeps()) + 1} policies, which play "
+        f"{comparison.choice_episodes} episodes each. The favourite has the highest mean return of the recovered "
+        "reward, for ppo-true of the true reward; a method without a reward has its last policy. These episodes make "
+        "the column 'steps to choose', and are no steps of training.",
         "",
     ]
     for environment in dict.fromkeys(each.environment for each in found):
         part = [each for each in found if each.environment == environment]
-        carried = " (rewards recovered elsewhere)" if part[0].transfer else ""
+        carried = " (with rewards that were recovered in another environment)" if part[0].transfer else ""
         head, rows = rows_of(part)
         lines += [f"## {_said(environment)}{carried}", "", _line(head), _line(["---"] * len(head))]
         lines += [_line(row) for row in rows]
@@ -279,7 +280,7 @@ class Line:
         return "success" if known and all(known) else "mean"
 
     def band(self, measure: str) -> list[tuple[float, float, float, float]]:
-        """Steps, mean, minimum and maximum of each point that all seeds have reached.
+        """Steps, mean, minimum and maximum of each point that all seeds with points have reached.
 
         Args:
             measure: the key of the plotted value. Mean, minimum and maximum are over the seeds.

@@ -213,14 +213,35 @@ def open_set(
     """
     if any(isinstance(each, str | Path) for each in (paths, negatives, experts)):
         raise TypeError("load() takes lists of paths: load([path])")
-    given: tuple[tuple[Sequence[str | Path], Role | None], ...]
-    given = ((experts, "expert"), (paths, role), (negatives, "negative"))
-    wanted = [(file, known) for some, known in given for file in expand_all(some)]
+    wanted = with_roles(((experts, "expert"), (negatives, "negative"), (paths, role)))
     if not wanted:
         raise InputError("no demonstrations named; expected at least one file, folder or Minari id")
     memory = Memory()
     sources = [(open_source(path, memory, kind, columns), known) for path, known in wanted]
-    return OpenSet(sources, kind, memory, passed_over([path for some, _ in given for path in some]))
+    return OpenSet(sources, kind, memory, passed_over([*experts, *paths, *negatives]))
+
+
+def with_roles(named: Sequence[tuple[Sequence[str | Path], Role | None]]) -> list[tuple[str | Path, Role | None]]:
+    """The demo files at paths (`expand`), each once: those of experts, those with their own roles, those of negatives.
+
+    A file that is named with a role and also without one, such as a file of a folder, has the role that is named.
+
+    Args:
+        named: pairs of paths and the role of all their trajectories; None for the roles in the files.
+
+    Raises:
+        InputError: a file that is named with both roles.
+    """
+    found: dict[str, tuple[str | Path, Role | None]] = {}
+    for paths, role in sorted(named, key=lambda each: each[1] is None):
+        for file in expand_all(paths):
+            _, before = found.setdefault(os.path.realpath(file), (file, role))
+            if role and before != role:
+                raise InputError(
+                    f"{file}: named as {before} and as {role}; expected one role for a file: name it once, or select "
+                    "its episodes into two files with `grace-irl demos select`"
+                )
+    return sorted(found.values(), key=lambda each: ("expert", None, "negative").index(each[1]))
 
 
 class SetOfFiles:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from grace_irl.demos.components import in_order
-from grace_irl.demos.files import expand, passed_over
+from grace_irl.demos.files import expand_all, passed_over
 from grace_irl.demos.foreign.objects import are_paths, require_paths, source_of
 from grace_irl.demos.foreign.table import Columns
 from grace_irl.demos.formats import open_source
@@ -92,7 +92,7 @@ def _sources(value: Given, name: str, memory: Memory, kind: str, columns: Column
     paths = _paths(value)
     if not paths:
         raise InputError(f"{name}: an empty list; expected at least one episode, or a path")
-    return [open_source(file, memory, kind, columns) for path in paths for file in expand(path)]
+    return [open_source(file, memory, kind, columns) for file in expand_all(paths)]
 
 
 def _paths(value: Given) -> Sequence[str | Path]:

@@ -40,10 +40,11 @@ StatedRole = Literal["expert", "negative", "mixed"] | None
 
 @dataclass(frozen=True)
 class Span:
-    """The first and the last episode of a file of another program, by the numbers or names in the file.
+    """The first and the last episode of a table that another tool wrote.
 
     Attributes:
-        first, last: the episodes. `last` is "" if a flag says that the last episode ends.
+        first, last: number or name of each in the table. `last` is "" if a column such as `terminated` marks the end
+            of the last episode, so that it cannot go on in another file.
         episodes: number of episodes in the file.
         begins, ends: steps of the first and the last row; None if no column numbers the steps.
     """
@@ -57,8 +58,9 @@ class Span:
     def goes_on_in(self, other: Span) -> bool:
         """Whether the first episode of `other` is the rest of the last episode of this file.
 
-        Steps decide. Without steps, equal numbers decide, unless each file may number its own episodes from the same
-        number.
+        Both must have the same number or name. If both files have steps, the first step of `other` must be above the
+        last step of this file. Without steps, this file must have several episodes: a file with one episode may begin
+        its numbers anew.
         """
         if not self.last or self.last != other.first:
             return False
@@ -102,7 +104,7 @@ class Header:
     def rivals(self) -> tuple[str, ...]:
         """Names of the kinds that the dtype and shape of the states allow.
 
-        The result is () for texts, for states with named parts, and for an unknown dtype.
+        The result is `kinds` if there are any. Else it is () for texts, named parts and an unknown dtype.
         """
         if self.kinds or self.parts or self.dtype not in TYPES:
             return self.kinds
@@ -131,7 +133,7 @@ class Header:
                 raise ValueError("a shape with a side below 0")
             for part in header.parts:
                 if part.dtype and np.dtype(part.dtype).kind not in "biuf":
-                    raise ValueError(f"a part of {part.dtype[:40]!r}")
+                    raise ValueError(f"a part with dtype {part.dtype[:40]!r}")
         except (ValueError, TypeError) as error:
             raise InputError(
                 f"{where}: metadata {KEY!r} is not usable ({str(error)[:200]}); expected the JSON object of "
@@ -156,8 +158,8 @@ def require_numbers(kind: StateKind, where: str, format: str) -> None:
     """
     if kind.parsed:
         raise InputError(
-            f"{where}: states of kind {kind.name!r}, texts of any length, which {format} does not hold; "
-            "expected a .parquet file: convert them to one"
+            f"{where}: states of kind {kind.name!r} are texts of any length, which {format} cannot hold; "
+            "expected a .parquet file: convert the data to Parquet"
         )
 
 
@@ -178,7 +180,7 @@ class HeaderBuilder:
         """Update the header from one demonstration.
 
         Raises:
-            InputError: the states have other named parts than the states of an earlier demonstration.
+            InputError: the named parts of the states differ in name, type or shape from those of the first one.
         """
         trajectory = demonstration.trajectory
         self._roles.add(demonstration.role)
@@ -255,7 +257,7 @@ def require_whole(headers: Sequence[Header], names: Sequence[str]) -> None:
 
     Args:
         headers: one header per file.
-        names: paths of the files. The paths of parts of one table differ in numbers alone.
+        names: paths of the files. Files whose paths differ only in digits are parts of one table.
 
     Raises:
         InputError: the last episode of a file goes on in another one.
@@ -270,7 +272,7 @@ def require_whole(headers: Sequence[Header], names: Sequence[str]) -> None:
             if name != before and one.goes_on_in(other):
                 raise InputError(
                     f"{name}: episode {other.first} begins in {before}; expected each episode in one file: join the "
-                    "files, or number the episodes of each file apart"
+                    "files, or give the episodes of different files different numbers"
                 )
 
 
@@ -290,7 +292,7 @@ def role_of(header: Header, path: str | Path, remedy: str = "pass it with --expe
     Args:
         header: header of the file.
         path: path of the file.
-        remedy: how the user's command takes the role, for the message.
+        remedy: words for the message: how to give the role to the user's command.
 
     Raises:
         InputError: neither the metadata nor the name gives a role.
@@ -305,8 +307,9 @@ def role_of(header: Header, path: str | Path, remedy: str = "pass it with --expe
         if Path(path).stem.startswith(role):
             return role
     raise InputError(
-        f"{path}: no role in the file, and its name starts with neither 'expert' nor 'negative'; expected one: rename "
-        f"it, {remedy}, or state its role (grace-irl demos convert --role; in a table a column 'label')"
+        f"{path}: no role in the file, and its name starts with neither 'expert' nor 'negative'; expected a role: "
+        f"rename the file, {remedy}, or write the role into it (grace-irl demos convert --role; in a table a column "
+        "'label')"
     )
 
 

@@ -1,6 +1,6 @@
 """The size of a reward program: the description length, in bits, of the code that decides the reward.
 
-The size ignores docstrings, comments, layout, the spelling of names, and code that `reward_fn` never reaches, such as
+The size ignores docstrings, comments, layout, the spelling of names, and functions that decide no reward, such as
 `debug_fn`.
 """
 
@@ -26,10 +26,10 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 def description_length(tree: ast.Module) -> int:
     """The size of a program in bits.
 
-    Texts are string constants. A node of the syntax tree costs `NODE` bits. A name adds log2(n) bits, where n is the
-    number of different names and texts in the program. A number adds bits for its digits, and a text adds bits for its
-    characters. Each repetition of a text adds log2(n) bits instead. Functions that `reward_fn` does not reach by name
-    cost nothing.
+    A node of the syntax tree costs `NODE` bits. A name adds log2(n) bits, where n is the number of different names and
+    texts (string constants) in the code that counts. A number adds bits for its digits. The first occurrence of a text
+    adds `CHARACTER` bits for each character, and each later one log2(n) bits. A function counts if it is `reward_fn` or
+    a method such as `__sub__`, or if its name occurs in code that counts; code outside functions always counts.
     """
     nodes = [node for part in _reached(tree) for node in _walked(part)]
     names = {name for node in nodes for name in _names(node)}
@@ -53,7 +53,7 @@ def description_length(tree: ast.Module) -> int:
 
 def _number_bits(value: object) -> float:
     """The bits of a number, for its significant digits and its exponent; 1 for other constants, such as True."""
-    if isinstance(value, int) and value.bit_length() > MOST_BITS:  # Python does not write such numbers in decimal
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:  # writing them in decimal takes long
         return float(value.bit_length())
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return 1.0

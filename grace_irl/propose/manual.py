@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import codecs
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,10 @@ from grace_irl.atomic import write_atomically
 from grace_irl.propose.protocol import AnswerFormat, Completion, Prompt, Question
 
 LOOK = 0.2  # seconds between two checks of the folder
-STILL = 3  # number of checks without a change after which an answer file, or a batch of prompts, is complete
+STILL = 3
+"""An answer file is complete after this number of checks without a change; a batch of prompts is complete after this
+number of checks without a further prompt."""
+
 PROMPT, ANSWER = ".prompt.md", ".answer.md"
 MAX_BYTES = 2_000_000  # maximum bytes that are read from an answer file
 
@@ -102,7 +106,7 @@ class Manual:
         self._look_for_foreign_files()
 
     def _tell_of_prompts(self) -> None:
-        """Name the new unanswered prompts in one message, once their batch is complete."""
+        """Say how many new prompts wait, once their batch is complete. The message names the first and the last."""
         if not self._untold:
             return
         self._still += 1
@@ -117,10 +121,9 @@ class Manual:
                 f"{len(names)} prompts wait in {self._folder}: {first}{PROMPT} … {last}{PROMPT}; "
                 f"put the answer to each beside it, such as {first}{ANSWER}"
             )
-        most = max(self._asked[name] for name in names)
-        self._note(
-            said + (f", and further answers into {first}-2{ANSWER} to {first}-{most}{ANSWER}" if most > 1 else "")
-        )
+        name = max(names, key=lambda name: self._asked[name])
+        most = self._asked[name]
+        self._note(said + (f", and further answers into {name}-2{ANSWER} to {name}-{most}{ANSWER}" if most > 1 else ""))
 
     def _look_for_foreign_files(self) -> None:
         """Report each file that belongs to no prompt, once. Most often the file's name has a typing error."""
@@ -140,11 +143,12 @@ class Manual:
     def _is_answer(self, stem: str) -> bool:
         """Whether an answer file belongs to a prompt. `stem` is the file's name without `ANSWER`.
 
-        If an earlier process wrote the prompt, the number of requested answers is unknown. Then the file's name may
-        have any number.
+        If an earlier process wrote the prompt, it is unknown how many answers were requested. Then `NAME-N.answer.md`
+        may have any N.
         """
         base, _, number = stem.rpartition("-")
-        for prompt, place in ((stem, 1), (base, int(number) if number.isascii() and number.isdigit() else 0)):
+        further = int(number) if re.fullmatch("[1-9][0-9]{0,8}", number) else 0
+        for prompt, place in ((stem, 1), (base, further if further > 1 else 0)):
             if place and (self._folder / f"{prompt}{PROMPT}").exists():
                 return place <= self._asked.get(prompt, place)
         return False

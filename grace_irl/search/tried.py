@@ -1,4 +1,4 @@
-"""The memory of a search that compares programs by score alone. A score can be the return of a trained policy."""
+"""The programs that a search has received, ordered by score. A score can be the return of a trained policy."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from grace_irl.search.ranks import Scored
 class Tried:
     """The programs that a search has received, with the evaluations of the valid programs.
 
-    A program is valid if its evaluation is valid and complete and its score is finite. If a training fails, the score
-    is -inf.
+    A program is valid if its evaluation is valid and complete and its score is finite. After a failed training the
+    evaluation is not valid.
     """
 
     def __init__(self) -> None:
@@ -59,6 +59,7 @@ class Tried:
 def ordered(candidates: Iterable[Scored]) -> list[Scored]:
     """Sort programs by score, best first. Ties go to the smaller program, then to the earlier request.
 
-    Unlike `ranks.ranked`, the order ignores priors, because a prior in nats cannot be added to a score in other units.
+    `ranks.ranked` adds a program's log-prior to its score. This order ignores it, because a prior has the unit nats and
+    a score may have another one.
     """
     return sorted(candidates, key=lambda each: (-round(each.evaluation.score, 9), each.program.size, each.index))

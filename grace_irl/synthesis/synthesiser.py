@@ -67,7 +67,8 @@ class Sketcher(Protocol):
 
 
 PATIENCE = 20
-"""The synthesiser is exhausted after this number of variations in a row that give no new program."""
+"""The synthesiser is exhausted after this number of variations in a row that only give programs it already has: the
+parent, or for the list of initial programs any program of the list."""
 EXHAUSTED = f"exhausted: {PATIENCE} variations in a row gave no new program"
 
 
@@ -78,8 +79,8 @@ class Synthesiser:
 
     - "reshape": a version of the first parent with additional rewards for progress. The answer is a failure if
       `Reshaper` has no such version, for example because the parent is no synthesised program over grids.
-    - "initialise", if no parent has a sketch: the program with the request's index in a list of distinct programs. The
-      list begins with the initial programs, best first, and goes on with variations of initial programs. The answer is
+    - "initialise", if no parent has a sketch: program number `request.index` of a list of distinct programs. The list
+      begins with the initial programs, best first, and goes on with variations of initial programs. The answer is
       a failure if the list is too short.
     - Any other request: a variation of the first parent that has a sketch, or of an initial program if no parent does.
 
@@ -87,7 +88,7 @@ class Synthesiser:
 
     Args:
         problem: labelled demonstrations.
-        seed: seed of all random choices in the analysis of the data.
+        seed: seed of the analysis of grids, and of the variations in the list of initial programs.
     """
 
     def __init__(self, problem: Problem, seed: int = 0) -> None:
@@ -100,8 +101,8 @@ class Synthesiser:
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
         """Return one program.
 
-        The first call analyses the data and can block for seconds. So the wrapper `InThread` calls this method in a
-        thread, outside the event loop.
+        The first call, unless it is a "reshape", analyses the data and can block for seconds. So the wrapper `InThread`
+        calls this method in a thread, outside the event loop.
         """
         return self._answer(request, parents)
 
@@ -126,9 +127,9 @@ class Synthesiser:
 
     @property
     def sizes(self) -> tuple[SizeFigures, ...] | None:
-        """The figures of each size of programs, as in `SizesPrograms`. They are also None before the data are analysed.
+        """How well programs of each size did in folds (`SizesPrograms`); None before the data are analysed.
 
-        Only `AdditiveSketcher` and `GoalSketcher` choose the size of programs by folds.
+        Only `AdditiveSketcher` and `GoalSketcher` choose a size by folds. For the other sketchers, the result is None.
         """
         with self._lock:
             if "_sketcher" not in self.__dict__ or not isinstance(self._sketcher, (AdditiveSketcher, GoalSketcher)):
@@ -235,11 +236,11 @@ def _numbers(problem: Problem, numbers: PlainNumbers) -> Sketcher:
 
 
 def _grids(problem: Problem, seed: int) -> Sketcher:
-    """Make the sketcher for grids. Its programs wait for an event at the goal, for example that a door opens.
+    """Make the sketcher for grids. Its programs pay for an event that goal states have, for example that a door opens.
 
     If every expert state is positive, or if no event happens in goal states, the programs are additive rewards instead.
-    The terms of such a reward read distances from the agent, and counts of the cells with a code. Some of these numbers
-    are constant within every episode. Terms read them, too, because they show the layout of the grid.
+    The terms of such a reward read distances from the agent, and counts of the cells with a code. Such a number
+    may be a term even if it is constant within every episode, because it shows the layout of the grid.
     """
     if problem.rule != "all":
         happenings = GridSketcher(problem.train, seed)
@@ -269,18 +270,18 @@ def require_words(problem: Problem) -> None:
     if kind.name not in SKETCHERS:
         raise InputError(
             f"the synthesiser cannot read {kind.plural}; expected a model or a person to write programs: give "
-            "--llm-url, with --images if the model sees, or --proposer manual"
+            "--llm-url, with --images if the model reads images, or --proposer manual"
         )
 
 
 def unread(problem: Problem) -> str:
-    """Name in one line the parts of records that the synthesiser leaves out; "" if there are none."""
+    """A line that names the parts of records that the synthesiser cannot read; "" if there are none."""
     if not problem.metadata.state_kind.has_parts or not problem.train:
         return ""
     parts = RecordNumbers.left_out(problem.train[0].trajectory.states)
     named = ", ".join(map(repr, parts[:5])) + (", …" if len(parts) > 5 else "")
     return (
-        f"the synthesiser reads no texts and no parts of over {MOST_NUMBERS} numbers: it leaves out {named}"
+        f"the synthesiser cannot read texts, or parts of more than {MOST_NUMBERS} numbers: it leaves out {named}"
         if parts
         else ""
     )

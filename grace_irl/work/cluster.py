@@ -1,7 +1,7 @@
 """The executor of a Ray cluster. Each job becomes one Ray task, which runs the job in a separate process on a node.
 
-Ray's worker process only starts a `JobProcess`, so jobs end, and can be killed, as on one machine. If a worker or a
-node dies, Ray starts the lost tasks again elsewhere. The restarted jobs continue from their files.
+Ray's worker process starts a `JobProcess` and waits for it, so a job can be killed alone, as on one machine. If a
+worker or a node dies, Ray starts the lost tasks again elsewhere. Restarted jobs continue from their files.
 """
 
 from __future__ import annotations
@@ -47,9 +47,7 @@ def connected(address: str) -> Any:
     try:
         import ray
     except ImportError:
-        raise InputError(
-            "ray is not installed; expected what --executor ray needs: pip install 'grace-irl[ray]'"
-        ) from None
+        raise InputError("ray is not installed, and --executor ray needs it: pip install 'grace-irl[ray]'") from None
     if not ray.is_initialized():
         try:
             host, _, port = address.rpartition(":")
@@ -59,8 +57,8 @@ def connected(address: str) -> Any:
         except (OSError, ValueError, RuntimeError) as error:
             said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise InputError(
-                f"no Ray cluster at {address!r} ({said[:200]}); expected one: ray start --head, "
-                "then --ray-address auto on that machine, or HOST:PORT of its head"
+                f"no Ray cluster at {address!r} ({said[:200]}); expected a cluster: start one with "
+                "`ray start --head`, then give --ray-address auto on that machine, or its HOST:PORT on another one"
             ) from None
     return ray
 
@@ -78,16 +76,16 @@ def nodes_of(ray: Any) -> int:
 class RayExecutor(LocalExecutor):
     """An `Executor` that runs its tasks on the nodes of a Ray cluster. Services run in threads of this process.
 
-    Files that arguments name must be at the same paths on all nodes.
+    If an argument of a job is the path of a file, the file must have this path on all nodes.
 
     Args:
-        workers: maximum number of jobs in parallel; None for one per core of the cluster.
+        workers: maximum number of jobs in parallel; None or 0 for one per core of the cluster.
         services: see `LocalExecutor`.
         name: prefix of the threads' names.
         address: address of the cluster (`connected`).
 
     Raises:
-        InputError: fewer than one worker, or no cluster at the address.
+        InputError: a negative number of workers, or no cluster at the address.
     """
 
     def __init__(
@@ -116,7 +114,7 @@ class RayExecutor(LocalExecutor):
 
 
 class _Sent:
-    """A `Running` job on the cluster, which may still wait for a node."""
+    """A job that was sent to the cluster (`Running`). It may still wait for a node."""
 
     def __init__(self, ray: Any, task: Any, mailbox: Any, job: Job) -> None:
         self._ray, self._mailbox = ray, mailbox
@@ -143,7 +141,7 @@ class _Sent:
                 for message in ray.get(self._mailbox.taken.remote(self._box)):
                     tell(json.loads(message))
             answer = json.loads(ray.get(self._answer))
-        except ray.exceptions.RayTaskError as error:  # of `_work` itself: the node is at fault, not the job
+        except ray.exceptions.RayTaskError as error:  # `_work` itself raised it: the node is at fault, not the job
             raise InputError(
                 f"a node of the cluster cannot begin jobs ({_line(error, -1)}); expected the same installation of "
                 "grace-irl, and the files of the run, on all nodes"
@@ -190,7 +188,7 @@ def _work(order: str, mailbox: Any, box: str) -> str:
 
 
 def _line(error: Exception, place: int) -> str:
-    """One line of an error of Ray. If the task raised it, the last line is the reason, after the traceback."""
+    """The line of an error of Ray at index `place`; -1 for an error of a task, whose reason follows the traceback."""
     said = str(error).strip().splitlines()
     return said[place].strip() if said else type(error).__name__
 

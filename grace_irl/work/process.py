@@ -27,7 +27,7 @@ from grace_irl.work import fork_server
 from grace_irl.work.executor import Job, JobError, Tell
 
 _PACKAGES = Path(__file__).parents[2]
-# The process of a job imports no code from the current folder or the folder of the job.
+# With `-P`, Python imports nothing from the current folder. The folder of grace_irl is the last in the path.
 _BOOT = "import sys; sys.path.append(sys.argv.pop(1)); from grace_irl.work.process import main; main()"
 
 POLL_S = 0.2
@@ -80,7 +80,7 @@ class JobProcess:
         """Wait for the result, and return it. Pass the task's messages to `tell`.
 
         Raises:
-            InputError, GraceError: the task raised this error.
+            InputError, GraceError: the task raised this error. An ImportError becomes an InputError.
             JobError: the task failed in another way.
         """
         answer: dict[str, Any] = {}
@@ -101,7 +101,9 @@ class JobProcess:
         raise JobError(f"its process ended with {said} and no result")
 
     def end(self) -> int:
-        """Kill the process and all its descendants. Repeated calls are allowed, also from other threads.
+        """Kill the process and its descendants. Repeated calls are allowed, also from other threads.
+
+        If the process has ended by itself, only the processes of its group are left to kill.
 
         Returns:
             The exit code; -N if signal N ended the process.
@@ -118,7 +120,7 @@ class JobProcess:
                         time.sleep(0.001)
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(self._process.pid, signal.SIGKILL)
-                _signal(self._process.pid, signal.SIGKILL)  # a forked process may not have its own session yet
+                _signal(self._process.pid, signal.SIGKILL)  # before it has its own session, no group has its id
                 self._process.wait()
                 with contextlib.suppress(BrokenPipeError):
                     self._process.stdin.close()
@@ -135,7 +137,7 @@ class JobProcess:
             time.sleep(0.01)
 
     def _lines(self) -> Iterator[bytes]:
-        """Yield the lines that the process sends, until it sends its result or ends."""
+        """Yield the lines that the process sends, until it sends its result or an error, or ends."""
         waiting = b""
         while True:
             gone = self._gone()
@@ -201,7 +203,7 @@ class _NewProcess:
 
 
 def _started(job: Job, output: int, answers: int) -> _Process:
-    """Start the process of a job: by the fork server if the job has slow imports, else as a new one.
+    """Start the process of a job, by the fork server if the job has slow imports and the system can fork.
 
     Args:
         job: the job.
@@ -240,11 +242,11 @@ def kind_of(error: GraceError) -> str:
 
 
 def missing(error: ImportError) -> str:
-    """The message for a module that cannot be imported on this machine, which no program of a run is to blame for."""
+    """The message for a module that cannot be imported on this machine. It blames the installation, not a program."""
     name = error.name or "a module"
     return (
         f"{name} cannot be imported on {socket.gethostname()} ({error}); expected the same installation of grace-irl "
-        "on every machine: install it there, for trainings with pip install 'grace-irl[rl]'"
+        "on every machine: install it there; trainings need pip install 'grace-irl[rl]'"
     )
 
 
@@ -298,7 +300,7 @@ def main() -> None:
 
 
 def _end_with_parent() -> None:
-    """Wait until the parent's end of standard input is closed, then kill this process and its descendants."""
+    """Wait until the parent closes its end of standard input, or ends. Then kill this process and its descendants."""
     while os.read(0, 1):
         pass
     for child in descendants(os.getpid()):

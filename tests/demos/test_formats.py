@@ -155,6 +155,18 @@ def test_a_file_that_two_paths_name_counts_once(vectors: Demonstrations, tmp_pat
     assert len(load([], role="expert", experts=paths)) == 2 * len(vectors)
 
 
+def test_a_file_counts_once_in_the_role_that_names_it(vectors: Demonstrations, tmp_path: Path) -> None:
+    """A file of a folder may be named again with a role. Two roles for one file are refused."""
+    save(replace(vectors, items=vectors.items[:3]), tmp_path / "expert.parquet")
+    save(replace(vectors, items=vectors.items[3:]), tmp_path / "late.parquet")
+    file = tmp_path / "late.parquet"
+    found = load([tmp_path], negatives=[file])
+    assert [item.role for item in found][3:] == ["negative"] * (len(vectors) - 3)
+    assert [item.role for item in load([file], experts=[tmp_path])] == ["expert"] * len(vectors)
+    with pytest.raises(InputError, match=r"late.parquet: named as expert and as negative; expected one role"):
+        load([], experts=[tmp_path], negatives=[file])
+
+
 def test_imitation_reads_what_we_write(vectors: Demonstrations, tmp_path: Path) -> None:
     serialize = pytest.importorskip("imitation.data.serialize")
     path = tmp_path / "set.npz"

@@ -284,3 +284,20 @@ def test_a_run_by_hand_goes_on_after_an_interruption(tmp_path: Path) -> None:
     assert len(set(other.answered)) == 8
     with opened(folder) as (store, _):
         assert [t.failure for t in store.told().values() if t.failure] == []
+
+
+def test_the_message_names_the_prompt_that_wants_further_answers(tmp_path: Path) -> None:
+    """The first of two prompts wants one answer, the second one three. A name with the number 1 is no answer."""
+    table = Table(tmp_path)
+
+    async def work() -> None:
+        waiting = [table.ask("0001"), table.ask("0002", 3)]
+        await looks()
+        table.answer("0001-1", "late")
+        for name in ("0001", "0002", "0002-2", "0002-3"):
+            table.answer(name, "code")
+        await asyncio.gather(*waiting)
+
+    play(work)
+    assert "further answers into 0002-2.answer.md to 0002-3.answer.md" in table.notes[0]
+    assert any("0001-1.answer.md is not the answer to any prompt here" in note for note in table.notes[1:])

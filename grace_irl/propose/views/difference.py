@@ -23,7 +23,8 @@ NEAR = 40  # maximum characters of a label that describes the position of a node
 def difference(before: ScreenOutline, after: ScreenOutline) -> list[str] | None:
     """Write the changes between two screens: `~` for a changed node, `+` for a new one, `-` for a removed one.
 
-    Each change is one line. The result is [] if both screens have the same nodes, and None if they differ too much.
+    A change has one line. A node that moved has a line if its position is described in other words (`_where`). The
+    result is [] if there is no line, and None if the screens differ too much.
     """
     if len(after.keys) >= MANY and 4 * len(before.keys & after.keys) < len(after.keys):
         return None
@@ -43,7 +44,7 @@ def difference(before: ScreenOutline, after: ScreenOutline) -> list[str] | None:
     lines = []
     for one, two in pairs:
         item = after.items[two]
-        if item.key == before.items[one].key:  # the node moved, such as a check mark in another row
+        if item.key == before.items[one].key:  # the node alone moved, as a check mark to another row
             here, there = _where(before, one, apart[0]), _where(after, two, apart[1])
             if here != there:
                 lines.append(f"~ {_of(item, main)}{item.line}: {here or 'alone'} -> {there or 'alone'}")
@@ -67,7 +68,7 @@ def difference(before: ScreenOutline, after: ScreenOutline) -> list[str] | None:
 
 
 def _apart(before: ScreenOutline, after: ScreenOutline) -> tuple[list[int], list[int]]:
-    """Find the items that are in only one of two outlines, or that moved. Return their indices in both outlines."""
+    """The indices of items of `before` that were removed or moved, and of items of `after` that are new or moved."""
     one, two = [item.key for item in before.items], [item.key for item in after.items]
     # The common beginning and end are skipped to save time, because most often only a few nodes differ.
     start = next((n for n, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
@@ -130,7 +131,7 @@ def _change(one: Item, two: Item) -> str:
     told = [name for name in ("text", "desc", "hint") if getattr(one, name) != getattr(two, name)]
     parts = []
     for name in told:
-        # A description that equals the text on both screens is written as `desc=text`, not as a change of its own.
+        # If the description equals the text on each screen, the change of the text shows the change of both.
         if name == "desc" and old.get(name) == new.get(name) == "desc=text":
             parts.append("desc=text")
             continue
@@ -149,12 +150,12 @@ def _change(one: Item, two: Item) -> str:
 
 
 def _where(outline: ScreenOutline, place: int, apart: Collection[int]) -> str:
-    """Describe the position of a node, such as `in 'Alarms'` or `beside '8:25'`; "" if there is no label for it.
+    """Describe the position of a node, such as `in 'Alarms'` or `beside '8:25'`; "" if no label describes it.
 
     Args:
         outline: outline of the screen.
         place: index of the node.
-        apart: indices of nodes whose labels are not used, because they are new, removed or moved.
+        apart: indices of nodes that differ between the screens. Their labels are not used after `beside`.
     """
     above = outline.items[place].parent
     if above < 0:
