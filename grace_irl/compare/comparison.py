@@ -5,6 +5,7 @@ A job is one method with one seed.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
@@ -187,6 +188,11 @@ def resume(
             f"{folder}: task {comparison.task!r} is not the one that the comparison began with; expected the same file "
             "and code, unchanged: begin a new comparison"
         )
+    if comparison.reward and _digest(Path(comparison.reward)) != comparison.reward_digest:
+        raise InputError(
+            f"{comparison.reward}: not the reward that the comparison began with; expected it unchanged: begin a new "
+            "comparison"
+        )
     warned = _checked(contest)
     contest.settings.write(folder)
     _say_where(contest, note)
@@ -237,7 +243,12 @@ def _with_own_reward(settings: Settings, out: Path) -> Settings:
     """
     own = (out / "reward.py").absolute()
     write_atomically(own, read_reward(Path(settings.comparison.reward)))
-    return Settings(settings.comparison.model_copy(update={"reward": str(own)}), settings.fit)
+    update = {"reward": str(own), "reward_digest": _digest(own)}
+    return Settings(settings.comparison.model_copy(update=update), settings.fit)
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(read_reward(file).encode()).hexdigest()[:16]
 
 
 def _work(

@@ -133,6 +133,7 @@ class Comparison(Section):
     data: str = setting("", "Digest of the demonstrations that the comparison began with.", flag="")
     label_reason: str = setting("", "Reason for the label rule that it began with.", flag="")
     task_digest: str = setting("", "Digest of the task that it began with.", flag="")
+    reward_digest: str = setting("", "Digest of the reward file that it began with.", flag="")
     searches: tuple[str, ...] = setting(
         (),
         "Settings that only other searches than that of grace have, such as eureka.rounds=2.",

@@ -160,8 +160,8 @@ class Hdf5File:
         self._memory.require(math.prod(found.shape) * found.dtype.itemsize, f"{where}: {'/'.join(path)}")
         return np.asarray(found[()])
 
-    def texts(self, path: tuple[str, ...], where: str, most: int | None = None) -> list[str]:
-        """The texts of a dataset, or only the first `most` of them.
+    def texts(self, path: tuple[str, ...], where: str) -> list[str]:
+        """The texts of a dataset.
 
         Raises:
             InputError: not a dataset of texts, or more texts than the memory limit allows.
@@ -170,9 +170,8 @@ class Hdf5File:
         about = self._h5py.check_string_dtype(found.dtype)
         if about is None or len(found.shape) != 1 or (about.length or 0) > LONGEST_TEXT:
             raise InputError(f"{where}: {'/'.join(path)} is {found.dtype} of shape {found.shape}; expected texts")
-        count = found.shape[0] if most is None else min(most, found.shape[0])
-        self._memory.require(count * max(found.dtype.itemsize, 64), f"{where}: {'/'.join(path)}")
-        return [text.decode() if isinstance(text, bytes) else str(text) for text in found[:count].tolist()]
+        self._memory.require(found.shape[0] * max(found.dtype.itemsize, 64), f"{where}: {'/'.join(path)}")
+        return [text.decode() if isinstance(text, bytes) else str(text) for text in found[:].tolist()]
 
     def _dataset(self, names: tuple[str, ...], where: str) -> Any:
         found = self.opened(names, where)

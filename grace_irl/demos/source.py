@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -135,6 +135,27 @@ def stated_words(texts: Sequence[str | None], name: str, where: str) -> tuple[st
     if longest > LONGEST_TEXT:
         raise InputError(f"{where}: {name} of {longest:,} characters; expected at most {LONGEST_TEXT:,}: cut it")
     return found
+
+
+def one_text(texts: Iterable[str | None], name: str, where: str) -> str | None:
+    """The text that all rows of an episode share; None without a text.
+
+    Args:
+        texts: texts of the rows; None for a row without a text.
+        name: name of the column.
+        where: file and episode, for messages.
+
+    Raises:
+        InputError: different texts.
+    """
+    first, *others = dict.fromkeys(texts) or [None]
+    other = min((each for each in others if each is not None), default=None)
+    if other is not None:
+        raise InputError(
+            f"{where}: {name} {repr(first)[:80]} and then {repr(other)[:80]}; expected one through the "
+            "episode: give each trajectory an episode of its own"
+        )
+    return first
 
 
 class SetWriter(ABC):

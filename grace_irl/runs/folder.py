@@ -118,6 +118,7 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
         InputError: the folder cannot be made.
         GraceError: the disk is full.
     """
+    folder = Path(os.path.realpath(folder)) if folder.is_symlink() else folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         temporary = folder.parent / f".{folder.name}.{secrets.token_hex(4)}"
@@ -142,9 +143,9 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
             own(paths.database, store, config)
         try:
             temporary.rename(folder)
-        except OSError:
+        except OSError as error:
             require_absent(folder)
-            raise
+            raise _impossible(folder, error.strerror) from None
     except GraceError as error:  # the user named the folder, not the temporary one
         raise type(error)(str(error).replace(str(temporary), str(folder))) from None
     finally:

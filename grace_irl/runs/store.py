@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar, cast, get_args
 
 import numpy as np
@@ -91,7 +94,10 @@ class FateRow:
 
 
 class Store:
-    """The database of a run. Methods may be called from several threads. Each write is one transaction."""
+    """The database of a run. Methods may be called from several threads. Each write is one transaction.
+
+    Where this user may only read, the store opens a copy, which is deleted at the end.
+    """
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
         """Open or create a database. The attribute `format` is the version number of the database's schema.
@@ -107,8 +113,10 @@ class Store:
         self._lock = threading.RLock()
         self._open = False  # while False, `__init__` handles database errors itself
         self._states: dict[str, int] | None = None  # number of states by trajectory digest, loaded at the first use
+        self._copy = None if create or _writable(path) else _copied(path)
+        opened = path if self._copy is None else Path(self._copy.name) / path.name
         try:
-            self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30.0)
+            self._db = sqlite3.connect(opened, check_same_thread=False, isolation_level=None, timeout=30.0)
         except sqlite3.OperationalError as error:
             raise self._trouble(error) from None
         self._columns = ColumnTypes(self._db, path)
@@ -121,12 +129,12 @@ class Store:
             self._check()
             self._open = True
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            self._db.close()
+            self.close()
             if _machines_fault(error):
                 raise self._trouble(error) from None
             raise InputError(f"{path}: not the database of a run ({error}); expected one made by fit") from None
         except BaseException:
-            self._db.close()
+            self.close()
             raise
 
     def _create(self) -> None:
@@ -158,6 +166,8 @@ class Store:
         """Close the file."""
         with self._lock:
             self._db.close()
+            if self._copy is not None:
+                self._copy.cleanup()
 
     def meta(self, key: str) -> str:
         """The value of a key in the table `meta`, or ""."""
@@ -406,6 +416,29 @@ class Store:
             f"{self._path}: {error}; expected a whole database, on a disk with room: "
             "free some space, or put a copy back"
         )
+
+
+def _writable(path: Path) -> bool:
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def _copied(path: Path) -> TemporaryDirectory[str]:
+    """Copy a database from a place that this user may only read, because SQLite writes files beside a database.
+
+    Raises:
+        GraceError: the database cannot be read or copied.
+    """
+    copy = TemporaryDirectory(prefix="grace-irl-")
+    try:
+        for each in (path, path.with_name(f"{path.name}-wal")):
+            if each.exists():
+                shutil.copyfile(each, Path(copy.name) / each.name)
+    except OSError as error:
+        copy.cleanup()
+        raise GraceError(
+            f"{path}: cannot be read ({error.strerror}); expected a file that this user may read, and room for its copy"
+        ) from None
+    return copy
 
 
 def _machines_fault(error: Exception) -> bool:

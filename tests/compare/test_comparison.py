@@ -319,6 +319,18 @@ def test_demonstrations_that_changed_are_refused(cart_pole: Path, tmp_path: Path
         resume(tmp_path)
 
 
+def test_a_reward_that_changed_is_refused(cart_pole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder holds a copy, so a change of the user's own file does no harm."""
+    monkeypatch.setattr("grace_irl.compare.comparison.run_jobs", lambda *_: None)
+    asked = settings(cart_pole, "grace", reward=upright(tmp_path))
+    start(asked, tmp_path / "out")
+    upright(tmp_path, UPRIGHT.replace("1.0", "2.0"))
+    resume(tmp_path / "out")
+    (tmp_path / "out" / "reward.py").write_text(f"{UPRIGHT}\n")
+    with pytest.raises(InputError, match=r"reward\.py: not the reward that the comparison began with"):
+        resume(tmp_path / "out")
+
+
 def test_settings_are_read_as_they_were_written(cart_pole: Path, tmp_path: Path) -> None:
     asked = settings(cart_pole, "bc", "grace", transfer=("a b",), tuned=("bc.updates=1",), fit={"expand.rounds": 3})
     asked.write(tmp_path)

@@ -108,6 +108,33 @@ def test_a_line_says_that_minaris_actions_of_several_parts_are_left_out() -> Non
     assert "expert-v0: left out: actions of a Dict space (expected a Box or whole numbers)" in found.notes
 
 
+@pytest.mark.parametrize("data_format", ["hdf5", "arrow"])
+def test_a_mission_of_minari_that_changes_within_an_episode_is_refused(data_format: str) -> None:
+    import minari
+    from gymnasium.spaces import Box, Dict, Text
+    from minari.data_collector.episode_buffer import EpisodeBuffer
+
+    def made(name: str, missions: list[str]) -> None:
+        buffer = EpisodeBuffer(
+            observations={"image": np.zeros((3, 2)), "mission": missions},
+            actions=np.zeros((2, 1)),
+            rewards=[0.0] * 2,
+            terminations=[False, True],
+            truncations=[False, False],
+        )
+        space = Dict({"image": Box(-9, 9, (2,), np.float64), "mission": Text(20)})
+        action_space = Box(-1, 1, (1,), np.float64)
+        minari.create_dataset_from_buffers(
+            name, [buffer], observation_space=space, action_space=action_space, data_format=data_format
+        )
+
+    made("expert-v0", ["go left"] * 3)
+    assert load(["expert-v0"]).items[0].trajectory.extra_info == "go left"
+    made("expert-v1", ["go left", "go left", "go right"])
+    with pytest.raises(InputError, match="mission 'go left' and then 'go right'; expected one through the episode"):
+        load(["expert-v1"])
+
+
 def test_minari_goal_observations_are_records(tmp_path: Path) -> None:
     import minari
     from gymnasium.spaces import Box, Dict

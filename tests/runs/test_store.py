@@ -221,3 +221,20 @@ def test_an_older_database_reads_as_a_new_one(version: int, tmp_path: Path) -> N
     assert before == after
     assert old.records()["d"].evaluation == new[1]["d"].evaluation
     old.close()
+
+
+def test_a_run_is_read_where_this_user_may_only_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with the results that a killed process left in the log beside the database. Nothing is written there."""
+    store = Store(tmp_path / "run.db", create=True)
+    store.set_meta("label", "last")
+    (tmp_path / "seen").mkdir()
+    for file in [*tmp_path.glob("run.db*")]:
+        (tmp_path / "seen" / file.name).write_bytes(file.read_bytes())
+    store.close()
+    before = {file.name: file.read_bytes() for file in (tmp_path / "seen").iterdir() if not file.name.endswith("-shm")}
+    (tmp_path / "seen" / "run.db-shm").unlink(missing_ok=True)
+    monkeypatch.setattr("grace_irl.runs.store.os.access", lambda *_: False)
+    with closing(Store(tmp_path / "seen" / "run.db")) as read:
+        assert read.meta("label") == "last"
+    assert "run.db-wal" in before
+    assert {file.name: file.read_bytes() for file in (tmp_path / "seen").iterdir()} == before

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from grace_irl.contents import require_inside
 from grace_irl.demos.foreign.episode import Episode, EpisodesSource, column_of
 from grace_irl.demos.memory import Memory
+from grace_irl.demos.source import one_text
 from grace_irl.demos.tfrecord import read_records, require_libraries
 from grace_irl.demos.trajectory import step_rewards
 from grace_irl.errors import InputError
@@ -221,7 +222,7 @@ def _episode(data: bytes, layout: RecordLayout, where: str, side: str, memory: M
         rewards=None if rewards is None else step_rewards(rewards, len(rewards) - 1),
         terminated=terminal,
         truncated=last and not terminal,
-        instruction="" if layout.text is None else _texts(found, layout.text, where)[0],
+        instruction="" if layout.text is None else one_text(_texts(found, layout.text, where), "the text", where) or "",
         split=side,
     )
 

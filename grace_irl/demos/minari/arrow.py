@@ -65,11 +65,10 @@ class ArrowEpisodes:
         whole = np.concatenate(parts)
         return whole if names[0] == "observations" else whole[:-1]  # per-step columns have one extra row as padding
 
-    def texts(self, index: int, names: tuple[str, ...], where: str, most: int | None = None) -> list[str]:
+    def texts(self, index: int, names: tuple[str, ...], where: str) -> list[str]:
         """See `Episodes.texts`."""
         found: list[str] = []
         for column in self._columns(index, names, where):
-            column = column[: None if most is None else most - len(found)]
             if not is_text(column.type) or column.null_count:
                 raise InputError(f"{where}: {'/'.join(names)} is {column.type}; expected texts without nulls")
             self._memory.require(column.nbytes + TEXT_BYTES * len(column), f"{where}: {'/'.join(names)}")

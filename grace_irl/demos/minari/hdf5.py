@@ -39,9 +39,9 @@ class Hdf5Episodes:
         del shape  # an hdf5 file contains the shape
         return self._file.array((f"episode_{index}", *names), where)
 
-    def texts(self, index: int, names: tuple[str, ...], where: str, most: int | None = None) -> list[str]:
+    def texts(self, index: int, names: tuple[str, ...], where: str) -> list[str]:
         """See `Episodes.texts`."""
-        return self._file.texts((f"episode_{index}", *names), where, most)
+        return self._file.texts((f"episode_{index}", *names), where)
 
     def holds(self, index: int, names: tuple[str, ...], where: str) -> bool:
         """See `Episodes.holds`."""

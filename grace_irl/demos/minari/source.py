@@ -33,7 +33,7 @@ from grace_irl.contents import require_inside
 from grace_irl.demos.header import KEY, Header, require_numbers
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.minari.layout import Layout, box_of, described
-from grace_irl.demos.source import build, unicode_text
+from grace_irl.demos.source import build, one_text, unicode_text
 from grace_irl.demos.spelling import Spelling
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, stated_role, stated_split
 from grace_irl.demos.ui.texts import MAX_BYTES, read_json
@@ -88,14 +88,13 @@ class Episodes(Protocol):
         """
         ...
 
-    def texts(self, index: int, names: tuple[str, ...], where: str, most: int | None = None) -> list[str]:
+    def texts(self, index: int, names: tuple[str, ...], where: str) -> list[str]:
         """The texts of a part of an episode, one per state.
 
         Args:
             index: index of the episode.
             names: path of the part.
             where: dataset and episode, for messages.
-            most: number of texts to read, from the start of the episode; None for all.
 
         Raises:
             InputError: no texts under this path, or texts in a file that is not part of the dataset.
@@ -210,7 +209,7 @@ class MinariSource:
         for name, part in kind.parts(states).items():
             placed[name][...] = part
         named = self._layout.text
-        said = [] if named is None else episodes.texts(index, ("observations", named), where, most=1)
+        said = [] if named is None else episodes.texts(index, ("observations", named), where)
         ends = {
             name: episodes.array(index, (name,), None, where) for name in ("rewards", "terminations", "truncations")
         }
@@ -223,7 +222,7 @@ class MinariSource:
             self.header.metadata.fields,
             kind=self.header.metadata.kind,
             actions=self._placed_actions(index, steps, where, allocate) if ours.actions else None,
-            extra_info="".join(said),
+            extra_info=one_text(said, named or "", where) or "",
             rewards=ends["rewards"].astype(np.float64) if ours.rewards else None,
             log_probs=log_probs,
             terminated=bool(ends["terminations"].any()),

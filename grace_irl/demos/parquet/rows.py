@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from grace_irl.demos.parquet.schema import dtype_of, is_list, numbers_of, value_type
+from grace_irl.demos.source import one_text
 from grace_irl.errors import InputError
 from grace_irl.states.kind import Allocate
 
@@ -104,14 +105,7 @@ class EpisodeRows:
             InputError: different texts.
         """
         different = (text for piece in self.column(name, len(self)) for text in _texts(piece.unique(), name))
-        first, *others = dict.fromkeys(different) or [None]
-        other = min((each for each in others if each is not None), default=None)
-        if other is not None:
-            raise InputError(
-                f"{self.where}: {name} {repr(first)[:80]} and then {repr(other)[:80]}; expected one through the "
-                "episode: give each trajectory an episode of its own"
-            )
-        return first
+        return one_text(different, name, self.where)
 
 
 def _texts(column: pa.Array, name: str) -> list[str | None]:
