@@ -25,6 +25,7 @@ from grace_irl.demos.formats import (
     open_source,
     others,
     reader_of_folder,
+    require_readable,
     require_utf8,
 )
 from grace_irl.demos.header import Header, require_whole, role_of
@@ -72,6 +73,7 @@ def expand(path: str | Path) -> list[str | Path]:
     folder = Path(path)
     if not _is_searched(folder):
         return [path]
+    require_readable(folder)
     files, _ = _inside([folder])
     if not files:
         raise InputError(

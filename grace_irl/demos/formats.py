@@ -7,6 +7,7 @@ the ending of a file name, such as `.bag`. The object of the entry point is the 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
@@ -100,6 +101,19 @@ def open_source(path: str | Path, memory: Memory | None = None, kind: str = "", 
         return _open(path, Memory() if memory is None else memory, kind, columns)
 
 
+def require_readable(file: Path) -> None:
+    """Check that this user may read a file or folder.
+
+    Raises:
+        InputError: the user may not.
+    """
+    if not os.access(file, os.R_OK | (os.X_OK if file.is_dir() else 0)):
+        what = "folder" if file.is_dir() else "file"
+        raise InputError(
+            f"{file}: this user may not read it; expected a readable {what}: change its permissions, or copy it"
+        )
+
+
 def _open(path: str | Path, memory: Memory, kind: str, columns: Columns) -> Source:
     folder = dataset_folder(path)
     if folder is not None:
@@ -109,6 +123,7 @@ def _open(path: str | Path, memory: Memory, kind: str, columns: Columns) -> Sour
         raise NoSuchFileError(
             f"{path}: no such file or folder, and no Minari dataset under {datasets_root()}; check the path"
         )
+    require_readable(file)
     if file.suffix.lower() in PICKLES:
         raise InputError(f"{path}: a {file.suffix} file; {PICKLE_REASON}")
     end, folder_reader = ending(file), reader_of_folder(file)

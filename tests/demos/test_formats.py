@@ -182,6 +182,17 @@ def test_a_file_that_two_paths_name_counts_once(vectors: Demonstrations, tmp_pat
     assert len(load([], role="expert", experts=paths)) == 2 * len(vectors)
 
 
+def test_what_this_user_may_not_read_is_no_damaged_file(
+    vectors: Demonstrations, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(vectors, tmp_path / "expert.parquet")
+    monkeypatch.setattr("grace_irl.demos.formats.os.access", lambda *_: False)
+    with pytest.raises(InputError, match=r"expert\.parquet: this user may not read it; expected a readable file"):
+        load([tmp_path / "expert.parquet"])
+    with pytest.raises(InputError, match="this user may not read it; expected a readable folder"):
+        load([tmp_path])
+
+
 def test_a_file_counts_once_in_the_role_that_names_it(vectors: Demonstrations, tmp_path: Path) -> None:
     """A file of a folder may be named again with a role. Two roles for one file are refused."""
     save(replace(vectors, items=vectors.items[:3]), tmp_path / "expert.parquet")

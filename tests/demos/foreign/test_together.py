@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -187,12 +188,12 @@ def test_an_rlds_set_without_roles_or_environment_says_what_it_lacks(
     rlds = str(Path(__file__).parent / "written" / "rlds")
     assert main(["fit", "--demos", rlds]) == 2
     assert "pass it with --experts or --negatives" in capsys.readouterr().err
-    out = tmp_path / "run"
-    assert main(["fit", "--experts", rlds, "--negatives", rlds, *flags, "--out", str(out)]) == 2
+    out, other = tmp_path / "run", str(shutil.copytree(rlds, tmp_path / "other"))
+    assert main(["fit", "--experts", rlds, "--negatives", other, *flags, "--out", str(out)]) == 2
     assert said in capsys.readouterr().err
     assert not out.exists()
     if "--expand" in flags:
         named = flags[2:]
-        assert main(["compare", "--experts", rlds, "--negatives", rlds, *named, "--out", str(out)]) == 2
+        assert main(["compare", "--experts", rlds, "--negatives", other, *named, "--out", str(out)]) == 2
         assert said in capsys.readouterr().err
         assert not out.exists()
