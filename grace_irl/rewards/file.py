@@ -88,7 +88,8 @@ class RewardFile:
     ) -> Any:
         """Logit of the discriminator D = sigmoid(scale * reward + offset - log pi), for arrays of any shape.
 
-        pi is the probability of the action under the policy. With the default `log_pi` of 0, log pi has no effect.
+        `log_pi` is the log-probability of the action minus the mean log-probability of the training steps. So the
+        default of 0 stands for an average action.
         """
         return self.scale * reward + self.offset - log_pi
 
