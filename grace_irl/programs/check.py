@@ -135,6 +135,9 @@ UNSEEDED = frozenset({"default_rng", "RandomState", "Random", "SystemRandom"})
 
 `SystemRandom` ignores its seed."""
 
+CLOCK = frozenset({"now", "today", "utcnow"})
+"""Methods of the classes of `datetime` that read the clock."""
+
 _REPORTED = 20
 
 
@@ -237,6 +240,10 @@ def _call(node: ast.Call, bound: Bindings) -> list[SourceProblem]:
                     "give it a seed" if name != "SystemRandom" else "it ignores seeds: use `random.Random` with one"
                 )
                 return [SourceProblem(node.lineno, f"`{name}()` gives other numbers in every run: {advice}")]
+        case ast.Call(func=ast.Attribute(attr=name)) if name in CLOCK:
+            if root_name(node.func) in bound.modules | bound.members:
+                said = f"`{name}()` reads the clock, which differs in every run: take times from the states"
+                return [SourceProblem(node.lineno, said)]
     return []
 
 
