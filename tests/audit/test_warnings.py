@@ -673,6 +673,19 @@ def test_experts_that_stay_at_their_goal() -> None:
     assert warned(examined(drawn(reach), "return float(state[0] > 0.5)"), "early").advice.startswith("search longer")
 
 
+def test_experts_that_stay_behind_their_goal_do_not_explain_payments_before_it() -> None:
+    def recorded(rng: np.random.Generator, role: Role) -> Trajectory:
+        made = reach(rng, role)
+        if role == "expert":
+            made.states[-2, 0] = 0.97
+        return Trajectory(np.vstack([made.states, made.states[-1:]]), np.zeros(len(made.states)))
+
+    given = drawn(recorded)
+    items = [replace(item, goals=(item.trajectory.num_steps - 1,)) if item.role == "expert" else item for item in given]
+    found = warned(examined(replace(given, items=tuple(items)), GOOD, "goal"), "early")
+    assert found.found == "the reward pays 6 of 6 held-out experts before their goal"
+
+
 def test_one_lucky_order_of_few_states_is_no_cue() -> None:
     """An expert and a negative of a few states: at random, the goal often falls on its own place."""
     rng = np.random.default_rng(0)
