@@ -658,6 +658,17 @@ def test_symbols_and_pictures_in_instructions_are_words() -> None:
     assert "one-instruction" in saying("open it", "Open it.", "open: it!", "“open” it…")
 
 
+def test_held_out_episodes_of_one_side_are_said() -> None:
+    given = drawn(reach)
+    for role, lacking in (("expert", "negative"), ("negative", "positive")):
+        items = [
+            replace(item, split="held_out" if item.role == role and number % 4 == 0 else "train")
+            for number, item in enumerate(given)
+        ]
+        found = warned(examined(replace(given, items=tuple(items)), GOOD, "all", held_out=0.0), "nothing-held-out")
+        assert found.found.startswith(f"the held-out episodes lack {lacking} states")
+
+
 def test_experts_that_stay_at_their_goal() -> None:
     """Label rule "last" calls the earlier states there negative, and no reward without memory can tell them apart."""
 
