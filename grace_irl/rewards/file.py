@@ -65,8 +65,8 @@ class RewardFile:
     def __call__(self, extra_info: str | None = None) -> OnlineReward:
         """One `Reward` object for one trajectory. Pass the states to its `reward_fn` in order.
 
-        The rewards equal those of the sandbox (docs/contract.md). They do not depend on other `Reward` objects in this
-        process.
+        The rewards equal those of the sandbox, unless the program uses `hash` or the order of sets of texts
+        (docs/contract.md). They do not depend on other `Reward` objects in this process.
 
         Args:
             extra_info: the instruction of the trajectory; None means "", as in the sandbox.
