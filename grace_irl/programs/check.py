@@ -93,7 +93,7 @@ def _member_refusal(module: str, name: str) -> str | None:
     return None
 
 
-NO_DOCSTRING = "programs that differ in docstrings alone are one program: keep data in a variable"
+NO_DOCSTRING = "programs that differ in docstrings alone are one program, so keep data in a variable"
 
 # names that a program must not use, each with the reason or an alternative
 FORBIDDEN_NAMES = {
