@@ -52,7 +52,15 @@ def of_data(subject: Subject) -> Iterator[RewardWarning]:
 
 def _few(subject: Subject) -> Iterator[RewardWarning]:
     held_out = subject.separation.held_out
-    if held_out is None:
+    if held_out is None and subject.problem.held_out:
+        marks = np.concatenate([item.positive for item in subject.problem.held_out])
+        lacking = "positive states" if not marks.any() else "negative states" if marks.all() else "both sides of a task"
+        yield RewardWarning(
+            "nothing-held-out",
+            f"the held-out episodes lack {lacking}, so there are no figures on how good the reward is on new episodes",
+            "hold out experts and negatives of the same task (--held-out divides both)",
+        )
+    elif held_out is None:
         yield RewardWarning(
             "nothing-held-out",
             "no episode was held out, so the figures do not say how good the reward is on new episodes",

@@ -126,9 +126,9 @@ def _staying(subject: Subject) -> int:
     """Number of experts that are paid before their goal in a state that equals the goal."""
     count = 0
     for item in subject.problem.held_out if subject.separation.held_out else subject.problem.train:
-        paid = np.flatnonzero((subject.values(item) > subject.threshold) & ~item.positive)
         goals = np.flatnonzero(item.positive)
         if len(goals) and item.demonstration.role == "expert":
+            paid = np.flatnonzero(subject.values(item)[: goals[0]] > subject.threshold)
             parts = item.trajectory.state_kind.parts(item.trajectory.states).values()
             count += any(
                 all(np.array_equal(part[state], part[goal]) for part in parts) for state in paid for goal in goals

@@ -246,7 +246,8 @@ def standings(results: Sequence[JobResult], methods: Sequence[str], oracle: Orac
         known = Oracle() if transfer else oracle  # the experts' returns are those of another environment
         table = _Table(environment, {name: each for name, each in runs.items() if each}, known)
         for method in methods:
-            failed = sum(1 for each in results if each.method == method and each.failure)
+            own = [each for each in results if each.method == method and each.seed not in runs[method]]
+            failed = sum(1 for each in own if each.failure)
             if runs[method] or (failed and not transfer):
                 found.append(table.standing(method, transfer, failed))
     return tuple(found)

@@ -111,7 +111,10 @@ GRADIENT = 1e-9  # largest |gradient| of an accepted optimum, for rewards in the
 
 @dataclass(frozen=True)
 class Calibration:
-    """Scale and offset of the discriminator `D = sigmoid(scale * r + offset - log pi)`."""
+    """Scale and offset of the discriminator `D = sigmoid(scale * r + offset - log pi)`.
+
+    log pi is counted from its mean over the training steps (`LabelColumns.log_pi`), here and wherever an offset is.
+    """
 
     scale: float = 1.0
     offset: float = 0.0

@@ -24,7 +24,7 @@ class LabelColumns:
 
     Attributes:
         positive: `(n,)` True if the state is positive, in GRACE's set S_e of expert states.
-        log_pi: `(n,)` log pi(a | s), or None if log pi is 0 everywhere.
+        log_pi: `(n,)` log pi(a | s) minus `LogPi.mean`, or None if this is 0 everywhere.
         lengths: `(m,)` number of rows of each trajectory.
         first_step: time step of a trajectory's first row: 0 for states, 1 for transitions. The row of a transition has
             the step of its next state.
@@ -150,8 +150,9 @@ def columns(items: Sequence[Labelled], log_pi: LogPi, *, takes_action: bool) -> 
     if share is None:
         return None
     pi = None
-    if not log_pi.zero:
+    if not log_pi.constant:
         pi = np.concatenate([align(log_pi.of(item.trajectory), takes_action=takes_action) for item in items])
+        pi -= log_pi.mean
     return LabelColumns(
         positive=np.concatenate([item.positive[first:] for item in items]),
         log_pi=pi,

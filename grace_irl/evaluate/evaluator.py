@@ -66,7 +66,7 @@ class DiscriminatorEvaluator:
             InputError: a training task without positive or without negative states.
         """
         require_both_sides(problem.train)
-        self._calibrated = calibrated
+        self._raw = None if calibrated else Calibration(offset=0.0 - log_pi.mean)
         cache = cache or MemoryCache()
         self._train = _Split(problem.train, problem.rule, log_pi, sandbox, cache, limits)
         self._held_out = _Split(problem.held_out, problem.rule, log_pi, sandbox, cache, limits)
@@ -122,7 +122,7 @@ class DiscriminatorEvaluator:
             return Evaluation("contract", message)
         values = flatten(train.items, rewards, takes_action=takes_action)
         objective = Objective.of(values, rows)
-        fitted = calibrate(objective) if self._calibrated else Calibration()
+        fitted = self._raw or calibrate(objective)
         reached = objective.value(fitted.scale, fitted.offset)
         if reached >= bar.elite - EQUAL:
             outcome = train.source.differs_in_strict_mode(program, train.sample(STRICT_STATES), rewards)
@@ -160,7 +160,7 @@ class DiscriminatorEvaluator:
         part = rows.of_items(np.array(done))
         items = [item for item, run in zip(train.items, done, strict=True) if run]
         objective = Objective.of(flatten(items, rewards, takes_action=takes_action), part)
-        return upper_bound(objective) if self._calibrated else objective.value(1.0, 0.0)
+        return objective.value(self._raw.scale, self._raw.offset) if self._raw else upper_bound(objective)
 
     def _with_held_out(self, program: Program, trained: Separation, threshold: float) -> Evaluation:
         """Add metrics on held-out data, with the calibration and the threshold of the training data.

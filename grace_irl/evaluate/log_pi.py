@@ -25,7 +25,7 @@ Policy = Callable[[Trajectory], Floats]
 
 MAX_STEPS = 50_000  # maximum number of steps for cloning, evenly spaced: more steps do not improve a linear policy
 RIDGE = 1e-2  # L2 penalty per step, on standardised features: keeps weights finite if actions are linearly separable
-CLIP = 20.0  # maximum |log pi|: one surprising action must not outweigh every reward
+CLIP = 20.0  # maximum |log pi|, recorded or cloned: one surprising action must not outweigh every reward
 MIN_DEVIATION = 1e-3  # minimum deviation of the Gaussian in a dimension, as a fraction of the expert actions' deviation
 
 
@@ -148,24 +148,24 @@ class LogPi:
     """log pi for every state of a problem.
 
     Attributes:
-        constant: log pi of every state, if `values` is empty.
+        mean: mean log pi of all training steps, and log pi of every state if `values` is empty.
         values: log pi of each trajectory, `(T+1,)`, by the trajectory's `key`. Entry t is log pi(a_t | s_t). The last
-            state has no action, so its entry is the mean log pi of all training steps.
+            state has no action, so its entry is `mean`.
     """
 
-    constant: float = 0.0
+    mean: float = 0.0
     values: dict[str, Floats] = field(default_factory=dict)
 
     @property
-    def zero(self) -> bool:
-        """Whether log pi is 0 everywhere. The discriminator's logit is then the calibrated reward itself."""
-        return not self.values and self.constant == 0.0
+    def constant(self) -> bool:
+        """Whether log pi is the same everywhere. The discriminator's logit is then the calibrated reward itself."""
+        return not self.values
 
     def of(self, trajectory: Trajectory) -> Floats:
         """log pi `(T+1,)` of one trajectory."""
         if self.values:
             return self.values[key(trajectory)]
-        return np.full(len(trajectory.states), self.constant)
+        return np.full(len(trajectory.states), self.mean)
 
 
 def key(trajectory: Trajectory) -> str:
@@ -198,7 +198,7 @@ def log_pi(problem: Problem, choice: str) -> LogPi:
     if choice == "constant":
         return LogPi()
     if choice == "uniform":
-        return LogPi(constant=_uniform([item.trajectory for item in _with_actions(problem.train, choice)]))
+        return LogPi(_uniform([item.trajectory for item in _with_actions(problem.train, choice)]))
     if choice == "recorded":
         return _completed(problem, {key(item.trajectory): _recorded(item.trajectory) for item in problem})
     if choice == "cloned":
@@ -219,7 +219,7 @@ def _completed(problem: Problem, by_step: dict[str, Floats]) -> LogPi:
     steps = [by_step[key(item.trajectory)] for item in problem.train]
     known = np.concatenate(steps) if steps else np.zeros(0)
     mean = float(known.mean()) if len(known) else 0.0
-    return LogPi(values={name: np.append(values, mean) for name, values in by_step.items()})
+    return LogPi(mean, {name: np.append(values, mean) for name, values in by_step.items()})
 
 
 def _with_actions(items: Sequence[Labelled], choice: str) -> Sequence[Labelled]:
@@ -238,7 +238,7 @@ def _recorded(trajectory: Trajectory) -> Floats:
             f"{trajectory.source or 'a trajectory'}: no recorded log-probabilities; "
             "--log-pi recorded needs a log_prob for every step: use --log-pi constant or cloned"
         )
-    return np.asarray(trajectory.log_probs, dtype=np.float64)
+    return _clip(np.asarray(trajectory.log_probs, dtype=np.float64))  # log(0) = -inf is valid
 
 
 def _uniform(trajectories: Sequence[Trajectory]) -> float:

@@ -104,8 +104,9 @@ class Separation:
 
     Attributes:
         train, held_out: metrics over all tasks; held_out is None without held-out data.
-        scale, offset: calibration `D = sigmoid(scale * r + offset - log pi)`. r is the reward, and pi the probability
-            of the recorded action (docs/fitness.md). Without calibration the scale is 1 and the offset 0.
+        scale, offset: calibration `D = sigmoid(scale * r + offset - log pi)`. r is the reward, and log pi the
+            log-probability of the recorded action, counted from its mean (docs/fitness.md). Without calibration the
+            scale is 1 and the offset is minus this mean.
         threshold: threshold with the best accuracy on the training data of all tasks. A state is classified as positive
             if its uncalibrated reward is higher. None in runs of older versions: each of their accuracies uses the best
             threshold for its own data.

@@ -110,7 +110,7 @@ class SeparationAccount(Account):
         if found is None:
             return "No valid reward was found."
         if found.held_out is None:
-            return f"On its training data, {_judged(found.train)}. Nothing was held out to test it on."
+            return f"On its training data, {_judged(found.train)}. No held-out figures test it."
         return f"On held-out data, unseen by the search, {_judged(found.held_out)}."
 
     def figures(self, evaluation: Evaluation) -> list[Figures]:

@@ -93,6 +93,8 @@ def _member_refusal(module: str, name: str) -> str | None:
     return None
 
 
+NO_DOCSTRING = "programs that differ in docstrings alone are one program, so keep data in a variable"
+
 # names that a program must not use, each with the reason or an alternative
 FORBIDDEN_NAMES = {
     "open": "files are out of reach",
@@ -110,6 +112,7 @@ FORBIDDEN_NAMES = {
     "__loader__": "use an import statement",
     "__spec__": "use an import statement",
     "__file__": "files are out of reach",
+    "__doc__": NO_DOCSTRING,
 }
 
 FORBIDDEN_ATTRIBUTES = frozenset(
@@ -131,6 +134,9 @@ UNSEEDED = frozenset({"default_rng", "RandomState", "Random", "SystemRandom"})
 """Constructors of random generators. Without a seed, a generator draws different numbers in every run.
 
 `SystemRandom` ignores its seed."""
+
+CLOCK = frozenset({"now", "today", "utcnow"})
+"""Methods of the classes of `datetime` that read the clock."""
 
 _REPORTED = 20
 
@@ -204,6 +210,8 @@ def _attribute(node: ast.Attribute, bound: Bindings) -> list[SourceProblem]:
         return [SourceProblem(line, f"changes the module `{root}`, which every trajectory shares: keep state on self")]
     if name in FORBIDDEN_ATTRIBUTES:
         return [SourceProblem(line, f"`.{name}` reaches into the interpreter: use the object itself")]
+    if name == "__doc__":
+        return [SourceProblem(line, f"`.{name}` is not available: {NO_DOCSTRING}")]
     if name in FORBIDDEN_UNLESS_SELF and owner != "self":
         return [SourceProblem(line, f"`.{name}` leads out of the program: copy what you need onto self")]
     if name in contract.NUMPY_FILES and root in bound.numpy:
@@ -223,6 +231,8 @@ def _call(node: ast.Call, bound: Bindings) -> list[SourceProblem]:
                 return [SourceProblem(node.lineno, f"changes the module `{root}`: keep state on self")]
             if rest and isinstance(rest[0], ast.Constant) and rest[0].value in FORBIDDEN_ATTRIBUTES:
                 return [SourceProblem(node.lineno, f"`{rest[0].value}` reaches into the interpreter")]
+            if rest and isinstance(rest[0], ast.Constant) and rest[0].value == "__doc__":
+                return [SourceProblem(node.lineno, f"`__doc__` is not available: {NO_DOCSTRING}")]
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)) if name in UNSEEDED:
             seeded = (node.args or node.keywords) and name != "SystemRandom"
             if not seeded and root_name(node.func) in bound.modules | bound.members:
@@ -230,6 +240,10 @@ def _call(node: ast.Call, bound: Bindings) -> list[SourceProblem]:
                     "give it a seed" if name != "SystemRandom" else "it ignores seeds: use `random.Random` with one"
                 )
                 return [SourceProblem(node.lineno, f"`{name}()` gives other numbers in every run: {advice}")]
+        case ast.Call(func=ast.Attribute(attr=name)) if name in CLOCK:
+            if root_name(node.func) in bound.modules | bound.members:
+                said = f"`{name}()` reads the clock, which differs in every run: take times from the states"
+                return [SourceProblem(node.lineno, said)]
     return []
 
 

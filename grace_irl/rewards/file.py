@@ -18,7 +18,7 @@ from grace_irl.programs.export import calibration_of, fields_of, reads_of, thres
 from grace_irl.programs.parsing import canonical, unseen
 from grace_irl.programs.parts import Shape, difference, unfit
 from grace_irl.rewards.runner import InProcessRunner, OnlineReward, RewardRunner, SandboxedRunner, trusted_candidate
-from grace_irl.rewards.scale import Form, Scale
+from grace_irl.rewards.scale import GAMMA, Form, Scale
 from grace_irl.rewards.view import STATE, StateView, holds_state, shapes_in, tops_of
 from grace_irl.sandbox.candidate import Candidate, ContractError
 from grace_irl.sandbox.protocol import Sandbox
@@ -65,8 +65,8 @@ class RewardFile:
     def __call__(self, extra_info: str | None = None) -> OnlineReward:
         """One `Reward` object for one trajectory. Pass the states to its `reward_fn` in order.
 
-        The rewards equal those of the sandbox (docs/contract.md). They do not depend on other `Reward` objects in this
-        process.
+        The rewards equal those of the sandbox, unless the program uses `hash` or the order of sets of texts
+        (docs/contract.md). They do not depend on other `Reward` objects in this process.
 
         Args:
             extra_info: the instruction of the trajectory; None means "", as in the sandbox.
@@ -88,7 +88,8 @@ class RewardFile:
     ) -> Any:
         """Logit of the discriminator D = sigmoid(scale * reward + offset - log pi), for arrays of any shape.
 
-        pi is the probability of the action under the policy. With the default `log_pi` of 0, log pi has no effect.
+        `log_pi` is the log-probability of the action minus the mean log-probability of the training steps. So the
+        default of 0 stands for an average action.
         """
         return self.scale * reward + self.offset - log_pi
 
@@ -130,6 +131,7 @@ class RewardFile:
         *,
         view: StateView | None = None,
         scale: Form = "raw",
+        gamma: float = GAMMA,
         terms: bool = True,
         allow_weak_sandbox: bool = False,
     ) -> RewardEnv:
@@ -139,6 +141,7 @@ class RewardFile:
             environment: the environment to wrap.
             view: the conversion of observations to states, as for `rewards.gymnasium.RewardEnv`.
             scale: the form of the returned reward (`rewards.scale.Scale`).
+            gamma: the learner's discount factor, for the form "progress".
             terms: whether to add the components of the reward, from the program's `terms_fn`, to the `info` of each
                 step.
             allow_weak_sandbox: whether a file that is not trusted may run in tier E, a sandbox that does not protect
@@ -153,10 +156,16 @@ class RewardFile:
         if view is None:
             self._require_states(environment, getattr(environment, "observation_space", None))
         runner = self.runner(terms=terms, allow_weak_sandbox=allow_weak_sandbox)
-        return RewardEnv(environment, runner, self.scaled(scale), view, tops_of(self.parts))
+        return RewardEnv(environment, runner, self.scaled(scale, gamma), view, tops_of(self.parts))
 
     def wrap_vec(
-        self, venv: Any, *, scale: Form = "raw", terms: bool = True, allow_weak_sandbox: bool = False
+        self,
+        venv: Any,
+        *,
+        scale: Form = "raw",
+        gamma: float = GAMMA,
+        terms: bool = True,
+        allow_weak_sandbox: bool = False,
     ) -> RewardVecEnv | RewardVectorEnv:
         """Wrap a vector environment, so that it returns this reward. `wrap` explains the arguments.
 
@@ -172,10 +181,10 @@ class RewardFile:
         space = getattr(venv, "single_observation_space", getattr(venv, "observation_space", None))
         self._require_states(venv, space)
         runner = self.runner(terms=terms, allow_weak_sandbox=allow_weak_sandbox)
-        return vector_wrapped(venv, runner, self.scaled(scale), tops_of(self.parts))
+        return vector_wrapped(venv, runner, self.scaled(scale, gamma), tops_of(self.parts))
 
     def imitation_reward(
-        self, extra_info: str = "", *, scale: Form = "raw", allow_weak_sandbox: bool = False
+        self, extra_info: str = "", *, scale: Form = "raw", gamma: float = GAMMA, allow_weak_sandbox: bool = False
     ) -> ImitationReward:
         """This reward as a function for the `imitation` library, with the instruction `extra_info` in all episodes.
 
@@ -184,7 +193,7 @@ class RewardFile:
         from grace_irl.rewards.imitation import ImitationReward
 
         runner = self.runner(allow_weak_sandbox=allow_weak_sandbox)
-        return ImitationReward(runner, self.scaled(scale), extra_info, tops_of(self.parts))
+        return ImitationReward(runner, self.scaled(scale, gamma), extra_info, tops_of(self.parts))
 
     @property
     def parts(self) -> dict[str, Shape]:
@@ -199,9 +208,9 @@ class RewardFile:
             self.source, str(self.path), terms=terms, allow_weak=allow_weak_sandbox, reads=self.reads
         )
 
-    def scaled(self, form: Form = "raw") -> Scale:
+    def scaled(self, form: Form = "raw", gamma: float = GAMMA) -> Scale:
         """The conversion of this reward to a form for the learner, with the file's calibration."""
-        return Scale(form, self.scale, self.offset)
+        return Scale(form, self.scale, self.offset, gamma)
 
     def _require_states(self, environment: Any, space: Any) -> None:
         """Refuse observations without the parts, or the components of vectors, that this reward names.

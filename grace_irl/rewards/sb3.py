@@ -161,4 +161,4 @@ class RewardVecEnv(VecEnvWrapper):
         instruction = told.get(INSTRUCTION)
         if instruction is None:
             instruction = self.venv.get_attr("mission", slot)[0] if self._has_mission else ""
-        return str(instruction)
+        return str(instruction or "")

@@ -17,6 +17,8 @@ from grace_irl.states import require_finite
 
 Form = Literal["raw", "logit", "probability", "soft", "progress"]
 
+GAMMA = 0.99
+"""Discount factor of a learner, if it is not known."""
 SOFTNESS = 3.0
 """Divisor of the logit in the form "soft" of `Scale`."""
 
@@ -46,7 +48,7 @@ class Scale:
     form: Form = "raw"
     scale: float = 1.0
     offset: float = 0.0
-    gamma: float = 0.99
+    gamma: float = GAMMA
 
     def __post_init__(self) -> None:
         if self.form not in get_args(Form):

@@ -87,11 +87,18 @@ def choose(
 
 
 class _Counting(VecEnvWrapper):
-    """A wrapper that counts environment steps, including those of unfinished episodes."""
+    """A wrapper that counts environment steps, including those of unfinished episodes.
+
+    It hides the wrappers of the environments: if `evaluate_policy` finds a `Monitor`, it reads the returns from the
+    monitor, which adds up the environment's own reward instead of the signal.
+    """
 
     def __init__(self, venv: VecEnv) -> None:
         super().__init__(venv)
         self.steps = 0
+
+    def env_is_wrapped(self, *_: Any, **__: Any) -> list[bool]:
+        return [False] * self.num_envs
 
     def reset(self) -> VecEnvObs:
         return self.venv.reset()

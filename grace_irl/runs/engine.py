@@ -233,6 +233,8 @@ class Engine:
             fates.append(Fate(best.program.id, "invalid", problem))
             invalid = Evaluation("mismatch", problem)
             self._records[best.program.id] = replace(best, evaluation=invalid)
+        if best is not None and best.program.id not in self._search.best:
+            best = self._completed(best)
         last = self._progress.calls - 1
         self._store.set_final_fates(fates, last, self._generation)
         self._write(best)
@@ -271,6 +273,18 @@ class Engine:
     def _generation(self) -> int:
         """Number of complete generations. If the search has no generations, `COUNTED` results are one generation."""
         return self._search.generation if isinstance(self._search, Generational) else self._told // COUNTED
+
+    def _completed(self, record: Record) -> Record:
+        """Evaluate a program again, with no minimum score, and store the result.
+
+        `prefer` may choose a program that the search dropped. If its score was below `Bar.floor`, the first evaluation
+        lacks figures, such as those on held-out data. All rewards are cached by now.
+        """
+        (found,) = self._evaluator.evaluate([record.program], Bar(elite=float("inf")))
+        evaluation = replace(found, seconds=record.evaluation.seconds + found.seconds)
+        self._store.set_evaluation(record.program.id, evaluation)
+        self._records[record.program.id] = replace(record, evaluation=evaluation)
+        return self._records[record.program.id]
 
     def _concludes(self) -> bool:
         return isinstance(self._search, Staged) and self._search.conclude()

@@ -116,10 +116,11 @@ class Preference:
         return next(record for record, shares in known if _as_good(shares, most))
 
     def _unpaid(self, record: Record) -> Floats:
-        """The share of swaps in which the program does not pay the goals, for each expert with swaps.
+        """The share of swaps in which the program no longer pays the goals, for each expert with swaps.
 
         A swap is an expert's episode with another instruction. A swap is left out if the episode fulfils the other
-        instruction, too. If no simulator can decide this, the swap is included.
+        instruction, too. If no simulator can decide this, the swap is included. The share is 0 if the program does not
+        pay the goals under the expert's own instruction: a program must not win because it pays less.
         """
         separation = Separation.of(record.evaluation)
         if separation is None or separation.threshold is None:
@@ -131,11 +132,14 @@ class Preference:
             except ProgramFailedError:  # a program that fails counts as paying every state
                 return [np.full(len(each.states), np.inf) for each in changed]
 
+        own = self._bench.rewards.get(record.program.id, [item.trajectory.digest for item in self._experts])
         made = swaps(self._experts, self._instructions, separation.threshold, run, self._judge)
         by_expert: dict[Labelled, list[bool]] = {}
         for swap in made:
             if swap.fulfilled is not True:
-                by_expert.setdefault(swap.item, []).append(not swap.paid)
+                values = own.get(swap.item.trajectory.digest)  # None if run.db has lost them
+                pays = values is None or bool((values[swap.item.positive] > separation.threshold).any())
+                by_expert.setdefault(swap.item, []).append(pays and not swap.paid)
         return np.array([np.mean(each) for each in by_expert.values()])
 
 

@@ -73,7 +73,8 @@ def with_rest(
     constant = flat(config).get("fitness.log_pi", "constant") == "constant"
     totals = RestTotals(bench.problem.rule, separation, run.best.program.takes_action, constant)
     totals.trained = {each.origin: frozenset(each.digests) for each in trained_of(store)}
-    totals.copies = -len(demonstrations)  # the sample is read again, but its trajectories are no copies
+    # The sample is read again, but its trajectories are no copies. The files hold no swaps.
+    totals.copies = -sum(not item.swapped for item in demonstrations)
 
     def rewards_of(part: Sequence[Trajectory]) -> list[Floats]:
         try:

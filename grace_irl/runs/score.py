@@ -75,7 +75,7 @@ class Score:
         tasks: metrics per task.
         roles: rewards per group of states.
         scale, offset: calibration of the discriminator, D = sigmoid(scale * reward + offset - log pi). Here log pi is
-            the log-probability of the action.
+            the log-probability of the action, minus its mean over all steps.
         calibration: origin of scale and offset: "file" (the reward file), "fitted" (to these demonstrations) or "none".
         threshold: uncalibrated reward above which the accuracies in `metrics` and `tasks` count a state as positive.
         threshold_from: origin of the threshold: "file" (the reward file) or "these data" (best on the demonstrations).
@@ -127,7 +127,7 @@ def score(
         choice: source of log pi, the log-probability of actions in the discriminator: "constant", "uniform", "recorded"
             or "cloned" (`grace_irl.evaluate.log_pi`).
         calibration: source of scale and offset: the reward "file", "fitted" to these demonstrations, or "none" for
-            scale 1 and offset 0. With "file", scale and offset are fitted if the file does not contain them.
+            D = sigmoid(reward - log pi). With "file", scale and offset are fitted if the file does not contain them.
         sandbox: an open sandbox; None to open a new one.
         workers: number of processes of a new sandbox.
         allow_weak: whether a new sandbox may have tier E, in which nothing protects the user's files.
@@ -160,15 +160,17 @@ def score(
             held, by_digest = _outlines(demonstrations, file, sandbox, show)
             chosen, problem = _labelled(held, rule, file.source)
     items = problem.items
-    everything = Problem(problem.metadata, problem.rule, items)
-    rows = columns(items, log_pi(everything, choice), takes_action=takes_action)
+    # all steps count for log pi, also those of held-out trajectories
+    everything = [replace(each, demonstration=replace(each.demonstration, split="train")) for each in items]
+    pi = log_pi(replace(problem, items=tuple(everything)), choice)
+    rows = columns(items, pi, takes_action=takes_action)
     if rows is None:
         raise InputError(f"{reward}: the program rewards transitions, and no trajectory has one")
     values = flatten(items, by_digest, takes_action=takes_action)
     objective = Objective.of(values, rows)
     own = calibration_of(file.source) if calibration == "file" else None
     if calibration == "none":
-        fitted, said = Calibration(), "none"
+        fitted, said = Calibration(offset=0.0 - pi.mean), "none"
     elif own is not None:
         fitted, said = Calibration(*own), "file"
     else:

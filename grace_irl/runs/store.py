@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 from grace_irl.contents import require_plain_database
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import GraceError, InputError
+from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.evaluate.rewards import pack, unpack
 from grace_irl.programs.library import Known
 from grace_irl.propose.goals import GoalAnswer, Origin
 from grace_irl.propose.protocol import Proposal
-from grace_irl.runs.record import Record, TrajectoryRow, record_of, record_row, trajectory_rows
+from grace_irl.runs.record import Record, TrajectoryRow, record_of, record_row, to_text, trajectory_rows
 from grace_irl.runs.schema import (
     DEFINITION_COLUMNS,
     FORMAT,
@@ -302,6 +303,10 @@ class Store:
                 (_ADD_FATE, _fate_rows(fates, index, generation, final=False)),
             ]
         )
+
+    def set_evaluation(self, program_id: str, evaluation: Evaluation) -> None:
+        """Replace the evaluation of a stored program."""
+        self._write([("UPDATE programs SET evaluation = ? WHERE id = ?", [(to_text(evaluation), program_id)])])
 
     def told(self) -> dict[int, Told]:
         """All results that the search has received, by index."""

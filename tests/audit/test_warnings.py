@@ -658,6 +658,17 @@ def test_symbols_and_pictures_in_instructions_are_words() -> None:
     assert "one-instruction" in saying("open it", "Open it.", "open: it!", "“open” it…")
 
 
+def test_held_out_episodes_of_one_side_are_said() -> None:
+    given = drawn(reach)
+    for role, lacking in (("expert", "negative"), ("negative", "positive")):
+        items = [
+            replace(item, split="held_out" if item.role == role and number % 4 == 0 else "train")
+            for number, item in enumerate(given)
+        ]
+        found = warned(examined(replace(given, items=tuple(items)), GOOD, "all", held_out=0.0), "nothing-held-out")
+        assert found.found.startswith(f"the held-out episodes lack {lacking} states")
+
+
 def test_experts_that_stay_at_their_goal() -> None:
     """Label rule "last" calls the earlier states there negative, and no reward without memory can tell them apart."""
 
@@ -671,6 +682,19 @@ def test_experts_that_stay_at_their_goal() -> None:
     )
     assert found.advice.startswith("mark all states that reach the goal (--label goal)")
     assert warned(examined(drawn(reach), "return float(state[0] > 0.5)"), "early").advice.startswith("search longer")
+
+
+def test_experts_that_stay_behind_their_goal_do_not_explain_payments_before_it() -> None:
+    def recorded(rng: np.random.Generator, role: Role) -> Trajectory:
+        made = reach(rng, role)
+        if role == "expert":
+            made.states[-2, 0] = 0.97
+        return Trajectory(np.vstack([made.states, made.states[-1:]]), np.zeros(len(made.states)))
+
+    given = drawn(recorded)
+    items = [replace(item, goals=(item.trajectory.num_steps - 1,)) if item.role == "expert" else item for item in given]
+    found = warned(examined(replace(given, items=tuple(items)), GOOD, "goal"), "early")
+    assert found.found == "the reward pays 6 of 6 held-out experts before their goal"
 
 
 def test_one_lucky_order_of_few_states_is_no_cue() -> None:

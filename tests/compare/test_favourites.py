@@ -12,6 +12,8 @@ import pytest
 
 pytest.importorskip("imitation", reason="not installed: pip install --no-deps imitation==1.0.1")
 
+from stable_baselines3.common.monitor import Monitor
+
 from grace_irl.cli import main
 from grace_irl.compare.folder import ComparisonFolder
 from grace_irl.demos.trajectory import Demonstrations, Metadata
@@ -117,8 +119,8 @@ def test_policies_kept_are_as_many_as_rounds(tmp_path: Path, capsys: pytest.Capt
     assert not (tmp_path / "out").exists()
 
 
-def problem() -> PolicyProblem:
-    return make_problem(Demonstrations(Metadata("vector"), ()), make, 100)
+def problem(environment: Any = make) -> PolicyProblem:
+    return make_problem(Demonstrations(Metadata("vector"), ()), environment, 100)
 
 
 def kept(*actions: int) -> list[Kept]:
@@ -137,6 +139,15 @@ def test_the_signal_chooses_and_not_the_environment() -> None:
     assert found.paid == pytest.approx((-210, 210, 105, -210), abs=80)
     assert found.paid[0] == found.paid[3]  # the same episodes for all
     assert choose(policies, problem(), Signal(true_pay), 3, 0, deterministic=True).policy == policies[3]
+
+
+def test_a_monitor_around_the_environment_does_not_choose() -> None:
+    def monitored() -> Any:
+        environment, view = make()
+        return Monitor(environment), view
+
+    policies, signal = kept(LEFT, RIGHT), Signal(NetPay(place, "reward"))
+    assert choose(policies, problem(monitored), signal, 2, 0, deterministic=True).policy == policies[1]
 
 
 def test_what_is_not_a_number_is_never_the_favourite() -> None:

@@ -220,6 +220,12 @@ def test_a_method_that_failed_is_in_the_table() -> None:
     assert {len(row) for row in rows} == {len(head)}
 
 
+def test_a_run_that_failed_in_a_transfer_alone_has_not_failed_at_home() -> None:
+    home = ended("gail", 0, 1500.0).outcomes
+    found = standings([JobResult("gail", 0, home, failure="it broke in Light")], ("gail",), Oracle())
+    assert [(each.seeds, each.failed) for each in found] == [((0,), 0)]
+
+
 def test_where_everything_failed_there_is_no_table() -> None:
     assert standings([failed("grace", 0)], ("grace",), Oracle()) == ()
 

@@ -15,6 +15,7 @@ from grace_irl.errors import InputError
 from grace_irl.evaluate.columns import require_both_sides
 from grace_irl.evaluate.evaluation import Bar, Evaluation
 from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
+from grace_irl.evaluate.log_pi import log_pi
 from grace_irl.evaluate.rewards import MemoryCache, RewardSource
 from grace_irl.evaluate.separation import Separation
 from grace_irl.programs.program import Program
@@ -62,6 +63,22 @@ def test_without_calibration_the_reward_is_taken_as_it_comes() -> None:
     one = 1 / (1 + math.exp(-1))
     assert found.score == pytest.approx(math.log(one) + math.log(0.5))
     assert (apart(found).scale, apart(found).offset) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize("calibrated", [True, False])
+def test_the_offset_holds_the_mean_of_log_pi(calibrated: bool) -> None:
+    """So the reward alone gives the discriminator's decision, where log pi is unknown."""
+    problem = problem_of(vector_set(8, 8, noise=0.1, actions=True))
+    with InProcessSandbox() as sandbox:
+        evaluator = DiscriminatorEvaluator(problem, sandbox, log_pi=log_pi(problem, "uniform"), calibrated=calibrated)
+        found = evaluator.evaluate([GOOD])[0]
+    values = np.concatenate([(i.trajectory.states[:, 1] > THRESHOLD).astype(float) for i in problem.train])
+    positive = np.concatenate([item.positive for item in problem.train])
+    logits = apart(found).scale * values + apart(found).offset
+    expected = -np.logaddexp(0, -logits[positive]).mean() - np.logaddexp(0, logits[~positive]).mean()
+    assert found.score == pytest.approx(expected)
+    if not calibrated:
+        assert (apart(found).scale, apart(found).offset) == (1.0, pytest.approx(math.log(4)))
 
 
 def test_held_out_data_is_scored_with_the_train_calibration() -> None:

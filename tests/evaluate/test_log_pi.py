@@ -24,7 +24,7 @@ def problem(*trajectories: Trajectory, roles: tuple[str, ...] = ()) -> Problem:
 
 def test_constant_is_zero() -> None:
     found = log_pi(label(vector_set(), "all"), "constant")
-    assert found.zero
+    assert found.constant
     assert (found.of(vector_set()[0].trajectory) == 0).all()
 
 
@@ -43,6 +43,11 @@ def test_recorded_gives_the_last_state_the_mean() -> None:
     assert log_pi(problem(one), "recorded").of(one).tolist() == [-1.0, -3.0, -2.0]
 
 
+def test_a_recorded_probability_of_zero_is_clipped() -> None:
+    one = Trajectory(np.zeros((3, 2)), np.zeros(2, dtype=int), log_probs=np.array([-1.0, -np.inf]))
+    assert log_pi(problem(one), "recorded").of(one).tolist() == [-1.0, -20.0, -10.5]
+
+
 def test_equal_states_with_other_records_keep_their_own() -> None:
     states, alike = np.zeros((3, 2)), np.array([0, 1])
     mine = Trajectory(states, alike, log_probs=np.array([-1.0, -1.0]))
@@ -58,7 +63,7 @@ def test_equal_states_with_other_records_keep_their_own() -> None:
     assert rows is not None
     assert rows.log_pi is not None
     mean = -16 / 6  # over the steps of all three: what the last states take
-    assert rows.log_pi == pytest.approx([-1, -1, mean, -2, -4, mean, -3, -5, mean])
+    assert rows.log_pi == pytest.approx(np.array([-1, -1, mean, -2, -4, mean, -3, -5, mean]) - mean)
 
 
 def test_cloned_gives_each_its_own_actions() -> None:

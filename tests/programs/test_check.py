@@ -55,6 +55,9 @@ def problems(source: str) -> list[str]:
         ("for np.x in range(3): pass", "changes the module `np`"),
         ("setattr(np, 'x', 1)", "changes the module `np`"),
         ("getattr(state, '__reduce__')()", "__reduce__"),
+        ("self.__doc__.split()", "`.__doc__`"),
+        ("float(__doc__)", "`__doc__`"),
+        ("getattr(self, '__doc__')", "`__doc__`"),
         ("import os", "`import os`"),
         ("import os.path as p", "`import os`"),
         ("from subprocess import run", "`import subprocess`"),
@@ -66,6 +69,8 @@ def problems(source: str) -> list[str]:
         ("np.random.default_rng().random()", "default_rng()"),
         ("np.random.RandomState()", "RandomState()"),
         ("import random; random.SystemRandom(3).random()", "ignores"),
+        ("import datetime as dt; dt.datetime.now(dt.UTC)", "`now()` reads the clock"),
+        ("from datetime import date; date.today().year", "`today()` reads the clock"),
     ],
 )
 def test_refusals_name_what_and_where(body: str, words: str) -> None:
@@ -82,6 +87,7 @@ def test_refusals_name_what_and_where(body: str, words: str) -> None:
         "self.n += 1",
         "self.base = self.os = self.modules = 1",
         "return self.base",
+        "self.now(); state.today(); import datetime; datetime.datetime.fromisoformat(state).hour",
         "self._private = self.__class__.__name__",
         "print(state, flush=True)",
         "x = np.random.default_rng(0).random()",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+import grace_irl
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.rewards.scale import Payment, Scale
 from grace_irl.sandbox.session import Begin, TurnRewards
+from tests.rewards.recorders import Numbered
 
 
 class Values:
@@ -67,6 +70,17 @@ def test_staying_in_a_valued_state_pays_nothing_and_leaving_it_costs() -> None:
     paid = [float(progress.turn((0,), None, [np.array(value)]).rewards[0]) for value in (0.4, 0.4, 0.4, 0.0)]
     assert paid[0] > 0
     assert all(value < 0 for value in paid[1:])
+
+
+def test_a_wrapper_takes_the_discount_of_the_learner(tmp_path: Path) -> None:
+    (path := tmp_path / "reward.py").write_text(
+        "class Reward:\n    def reward_fn(self, state): return float(state[1])\n"
+    )
+    reward = grace_irl.load_reward(path, trust=True)
+    for gamma in (1.0, 0.5):
+        environment = reward.wrap(Numbered(0), scale="progress", gamma=gamma)
+        environment.reset()
+        assert [environment.step(0)[1] for _ in range(2)] == [gamma * 1.0, gamma * 2.0 - 1.0]
 
 
 def test_only_the_form_progress_remembers() -> None:

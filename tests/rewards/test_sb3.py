@@ -139,6 +139,18 @@ def test_rewards_come_in_the_form_that_was_chosen() -> None:
         Scale("log")  # type: ignore[arg-type]
 
 
+def test_a_mission_that_is_none_is_an_empty_instruction() -> None:
+    class Silent(Numbered):
+        mission = None
+
+        def reset(self, **words: Any) -> tuple[Any, dict[str, Any]]:
+            return super().reset(**words)[0], {}
+
+    venv = RewardVecEnv(DummyVecEnv([lambda: Silent(0)]), InProcessRunner(STEPS, "reward.py"))
+    venv.reset()
+    assert venv.step(np.zeros(1, np.int64))[1].tolist() == [1.0]
+
+
 def test_normalised_observations_are_refused() -> None:
     scorer = InProcessRunner(EPISODE, "reward.py")
     with pytest.raises(InputError, match="wrap with the reward first"):

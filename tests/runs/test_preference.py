@@ -9,9 +9,17 @@ import numpy as np
 import pytest
 
 import grace_irl
+from grace_irl.demos.labels import label
+from grace_irl.demos.split import split
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
+from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
+from grace_irl.evaluate.rewards import MemoryCache
+from grace_irl.propose.material import Workbench
 from grace_irl.propose.protocol import Parent, Proposal
+from grace_irl.runs.preference import Preference
+from grace_irl.runs.record import Record
 from grace_irl.search.protocol import Request
+from tests.fakes.in_process_sandbox import InProcessSandbox
 
 IGNORES = """
 class Reward:
@@ -68,6 +76,20 @@ def test_the_smallest_program_that_follows_the_instruction_is_chosen(order: tupl
     assert run.best.train.separated
     assert run.best.source.strip() == FOLLOWS.strip()
     assert [row.program for row in run.front_rows if row.best] == [run.best.program.id]
+
+
+def test_a_goal_that_is_never_paid_is_no_contrast() -> None:
+    """Both ignore the instruction, and one pays the goals of two colours alone."""
+    problem = label(split(visits(["red", "blue", "green"]), 0.0, 0), "last")
+    with InProcessSandbox() as sandbox:
+        cache = MemoryCache()
+        evaluator = DiscriminatorEvaluator(problem, sandbox, cache=cache)
+        records = []
+        for source in (IGNORES, IGNORES.replace("state.max()", "state[:2].max()")):
+            program = sandbox.inspect(source).program(source)
+            records.append(Record(program, evaluator.evaluate([program])[0], len(records)))
+        preference = Preference(Workbench(problem, sandbox, rewards=cache))
+        assert preference._by_contrast(records) is records[0]
 
 
 def test_with_one_instruction_the_smallest_is_chosen(tmp_path: Path) -> None:

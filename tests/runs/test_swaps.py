@@ -125,6 +125,13 @@ def test_python_takes_swaps(demos: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_swaps_are_no_copies_outside_a_sample(demos: Path, tmp_path: Path) -> None:
+    run = grace_irl.fit(demos, swaps=True, sample="40K", generations=1, out=tmp_path / "run")
+    assert run.rest is not None
+    assert (run.rest.copies, run.rest.trajectories > 0) == (0, True)
+
+
+@pytest.mark.slow
 def test_with_swaps_a_reward_reads_instructions_where_only_one_thing_is_there(tmp_path: Path) -> None:
     """Without swaps, nothing speaks against a reward that pays for the only thing of the room, whatever the text."""
     shipped = "datasets/babyai-go-to-obj"

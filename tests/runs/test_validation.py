@@ -18,6 +18,7 @@ from grace_irl.cli import main
 from grace_irl.demos import save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Split, Trajectory
 from grace_irl.errors import InputError
+from grace_irl.evaluate.separation import Separation
 from grace_irl.runs.front import UNJUDGED
 from grace_irl.runs.run import Run, opened
 from tests.propose.client.server import ChatServer
@@ -110,6 +111,32 @@ def test_without_validation_it_wins(tmp_path: Path) -> None:
     assert run.best.train.separated
     assert run.best.source.strip() != SIMPLE.strip()
     assert all(row.auc is None for row in run.front_rows)
+
+
+def test_a_chosen_program_that_the_search_had_dropped_has_figures_on_held_out_data(tmp_path: Path) -> None:
+    demonstrations = noisy(48)
+
+    class Later(Cheating):
+        """Brings the simple program when the population is full of programs that know the training data by heart."""
+
+        async def propose(self, request, parents):  # type: ignore[no-untyped-def]
+            del parents
+            with opened(self._folder) as (store, _):
+                train = [row.digest for row in store.trajectories() if row.split == "train"]
+            heart = by_heart(self._demonstrations, train[1:])  # the run would end at an accuracy of 1
+            scaled = [heart.replace("float(", f"{scale} * float(", 1) for scale in (2.0, 3.0)]
+            return await Listed(*scaled, SIMPLE).propose(request, ())
+
+    given = {"held_out": 0.25, "validation": 0.25, "generations": 1, "population": 2, "elite": 1}
+    proposer = Later(demonstrations, tmp_path / "run")
+    run = grace_irl.fit(demonstrations, out=tmp_path / "run", proposer=proposer, **given)  # type: ignore[arg-type]
+    assert run.best.source.strip() == SIMPLE.strip()
+    assert run.best.held_out is not None
+    assert "nothing-held-out" not in {warning.code for warning in run.warnings}
+    with opened(run.folder) as (store, _):
+        stored = Separation.of(store.records()[run.best.program.id].evaluation)
+    assert stored is not None
+    assert stored.held_out == run.best.held_out
 
 
 def test_where_the_choice_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
