@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from grace_irl.evaluate.evaluation import Bar, Evaluation, Evaluator
+from grace_irl.evaluate.evaluation import Bar, Barless, Evaluation, Evaluator
 from grace_irl.programs.parsing import canonical
 from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import (
@@ -67,6 +67,7 @@ class Answering:
         self._sketches: dict[str, str] = {}
         self._old = store.told()
         self._old_records = store.records()
+        self._ignores_bar = isinstance(evaluator, Barless) and evaluator.ignores_bar
         self._in_flight: dict[tuple[str, Bar], asyncio.Future[Evaluation]] = {}
         services: dict[str, Callable[..., Any]] = {
             "inspect": lambda source: sandbox.inspect(source),
@@ -216,10 +217,12 @@ class Answering:
         if inspection.problems:
             problems = "; ".join(inspection.problems)[:MAX_MESSAGE]
             return Result(request, program, Evaluation("rejected", problems))
-        if (record := self._known(name, told)) is not None:
+        record = self._records.get(name) if self._ignores_bar else self._known(name, told)
+        if record is not None:
             return Result(request, program, record.evaluation)
-        # Two requests in flight may bring the same program. The program is scored once per bar, because the evaluation
-        # depends on the bar, and the result of a request must not depend on which request came first.
+        # Two requests in flight may bring the same program. The program is scored once per bar if the evaluation depends
+        # on the bar, because the result of a request must not depend on which request came first.
+        bar = Bar() if self._ignores_bar else bar
         if (name, bar) not in self._in_flight:
             self._in_flight[name, bar] = self._done("evaluate", program=program, bar=bar)
         evaluation = await asyncio.shield(self._in_flight[name, bar])

@@ -74,6 +74,8 @@ class PolicyEvaluator:
         episodes: episodes of random actions for dry runs.
     """
 
+    ignores_bar = True  # see `Barless`
+
     def __init__(self, task: Task, bench: Workbench, settings: PolicySettings, episodes: Sequence[Trajectory]) -> None:
         self._task = task
         self._settings = settings

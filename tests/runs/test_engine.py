@@ -366,6 +366,23 @@ def test_a_program_is_scored_once(tmp_path: Path) -> None:
     assert [row.fate.verdict for row in store.fates()].count("duplicate") == len(store.told()) - 2
 
 
+@pytest.mark.parametrize(("ignores", "times"), [(True, 1), (False, 2)])
+def test_an_evaluator_that_ignores_the_bar_scores_a_program_once(tmp_path: Path, ignores: bool, times: int) -> None:
+    class Asked(Values):
+        ignores_bar = ignores
+
+    class Same(Numbers):
+        async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
+            del parents
+            return Proposal("x = 7" if request.index in (16, 18) else f"x = {20 + request.index}")
+
+    evaluator = Asked()
+    search = IndependentSearch(IndependentSettings(24), 0)
+    engine, _ = make(tmp_path, Same(), evaluator, search=search, lag=8)
+    asyncio.run(engine.run())
+    assert evaluator.scored.count("x = 7") == times
+
+
 def test_proposals_in_flight_overlap(tmp_path: Path) -> None:
     class Counting(Numbers):
         now = most = 0
