@@ -176,7 +176,9 @@ class Settings:
         known, fit = settings_of(name), self.fit
         if not is_read("expand.rounds", name):
             fit = fit.model_copy(update={"expand": ExpandConfig(trust=fit.expand.trust)})
-        shared = {key: value for key, value in flat(fit).items() if key in known} | {"method": name}
+        usual = settings_of(OURS)  # the defaults of `grace` are no settings of another method
+        given = {key: value for key, value in flat(fit).items() if key in known and value != usual[key].default}
+        shared = given | {"method": name}
         sets = [each for each in self.comparison.searches if key_of(each) in known and key_of(each) not in flat(fit)]
         return resolve(sets=sets, base=with_settings(config_of(name)(), shared))
 

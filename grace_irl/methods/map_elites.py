@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from grace_irl.config import Config
+from grace_irl.config import Config, PlateauConfig
 from grace_irl.methods.account import Figures
 from grace_irl.methods.either import two_forms
 from grace_irl.methods.method import Course, Panel, Phase
@@ -175,5 +175,6 @@ METHOD = two_forms(
     ("map_elites", MapElitesSettings),
     width=_width,
     course=_course,
+    stop=PlateauConfig,
     more=lambda _, others, config: (map_panel(others, config.own(MapElitesSettings).steps),),
 )

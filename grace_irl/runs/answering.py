@@ -220,8 +220,8 @@ class Answering:
         record = self._records.get(name) if self._ignores_bar else self._known(name, told)
         if record is not None:
             return Result(request, program, record.evaluation)
-        # Two requests in flight may bring the same program. The program is scored once per bar if the evaluation depends
-        # on the bar, because the result of a request must not depend on which request came first.
+        # Two requests in flight may bring the same program. The program is scored once, or once per bar if evaluations
+        # depend on it, because the result of a request must not depend on which request came first.
         bar = Bar() if self._ignores_bar else bar
         if (name, bar) not in self._in_flight:
             self._in_flight[name, bar] = self._done("evaluate", program=program, bar=bar)

@@ -98,25 +98,27 @@ def other_method(name: str, method: str) -> str:
     return ""
 
 
-def _foreign(tree: Mapping[str, Any], method: str) -> set[str]:
-    """Keys of settings in `tree` that `method` lacks, if their values are the defaults of another method.
+def _foreign(tree: Mapping[str, Any], method: str, wrote: object) -> set[str]:
+    """Keys of settings in `tree` whose values are only the defaults of another method.
 
-    A run with `method` can ignore such settings.
+    A run with `method` can ignore such settings. `method` may lack them, or have another default than the method of the
+    run that wrote them (`wrote`; None if no run did).
     """
     from grace_irl.methods.registry import names
 
     known = settings_of(method)
-    foreign = {
+    values = {
         f"{name}.{field}": tuple(value) if isinstance(value, list) else value
         for name, values in tree.items()
         for field, value in (values.items() if isinstance(values, dict) else ())
-        if f"{name}.{field}" not in known
     }
+    lacked = values.keys() - known.keys()
     found: set[str] = set()
-    for other in names() if foreign else ():
+    for other in names() if lacked or wrote not in (None, method) else ():
         with contextlib.suppress(InputError):  # the package of a method cannot be loaded
             theirs = settings_of(other)
-            found |= {key for key, value in foreign.items() if key in theirs and theirs[key].default == value}
+            keys = theirs.keys() & (values.keys() if other == wrote != method else lacked)
+            found |= {key for key in keys if theirs[key].default == values[key]}
     return found
 
 
@@ -147,8 +149,8 @@ def resolve(
 ) -> Config:
     """The defaults or `base`, overridden by a TOML file, then by `section.key=value` texts, then by flags.
 
-    The file and `base` may come from a run with another method. A setting that only the other method has is dropped if
-    it has its default value. In paths, `~` becomes the home directory.
+    The file and `base` may come from a run with another method. A setting is dropped if its value is only the default
+    of the other method. In paths, `~` becomes the home directory.
 
     Args:
         file: a TOML file with the sections of `config.toml`.
@@ -163,6 +165,7 @@ def resolve(
     tree: dict[str, Any] = {} if base is None else base.model_dump()
     if file is not None:
         _merge(tree, read_toml(file, "a TOML file of settings, such as a run's config.toml"))
+    wrote = tree.get("method")
     for text in sets:
         key, found, value = text.partition("=")
         if not found:
@@ -173,7 +176,7 @@ def resolve(
         _put(tree, key, None if flag == "none" else flag)
     name = tree.get("method", METHOD)
     said_keys = {text.partition("=")[0].strip() for text in sets} | said.keys()
-    for key in _foreign(tree, name) - said_keys if isinstance(name, str) else ():
+    for key in _foreign(tree, name, wrote) - said_keys if isinstance(name, str) else ():
         section, _, field = key.partition(".")
         del tree[section][field]
         if not tree[section]:

@@ -326,7 +326,7 @@ def test_settings_go_to_the_searches_that_have_them() -> None:
     sets = ("eureka.rounds=2", "search.population=7", "policy.train_steps=64", "model.temperature=0.5")
     shared, own = told_apart(("grace", "eureka", "random", "bc"), sets)
     assert (shared, own) == (sets[1::2], sets[::2])
-    fit = resolve(sets=shared, flags={"expand.rounds": 3, "expand.trust": True, "stop.plateau": None})
+    fit = resolve(sets=shared, flags={"expand.rounds": 3, "expand.trust": True, "stop.max_seconds": 9})
     comparison = comparison_of({"methods": ("grace", "eureka", "random", "bc"), "searches": own})
     searches = Settings(comparison, fit).searches
     assert [*searches] == ["grace", "eureka", "random"]
@@ -334,6 +334,7 @@ def test_settings_go_to_the_searches_that_have_them() -> None:
     eureka, chance = searches["eureka"], searches["random"]
     assert (eureka.method, eureka.own(EurekaConfig).rounds, chance.policy.train_steps) == ("eureka", 2, 64)
     assert (eureka.model.temperature, eureka.expand.rounds, eureka.expand.trust) == (0.5, 0, True)
+    assert (eureka.stop.max_seconds, eureka.stop.plateau, fit.stop.plateau) == (9, None, 15)
 
 
 def test_a_search_has_no_more_processes_than_its_job(task: Path, tmp_path: Path) -> None:
