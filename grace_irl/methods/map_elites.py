@@ -69,7 +69,8 @@ class MapElites:
             return None
         sample = 0 if self._same is None else (self._same.sample + 1) % self._same.samples
         if sample == 0 or self._same is None:
-            samples = min(self._samples, self._settings.programs - self._asked)
+            left = [end - self._asked for end in (self._settings.first, self._settings.programs) if end > self._asked]
+            samples = min(self._samples, *left)
             elites = [self._archive[niche] for niche in sorted(self._archive)]
             filling = self._asked < self._settings.first or not elites
             parents = () if filling else (self._random.choice(elites).program.id,)

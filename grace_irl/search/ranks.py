@@ -35,8 +35,7 @@ def merit(candidate: Scored) -> float:
     """The number that ranks programs: f + prior / N, with fitness f and N positive training states.
 
     The prior is the program's log-probability according to the proposer, at most 0. If the proposer gives no prior, the
-    prior is 0 and the merit is the fitness. A score that is no fitness, as that of trained policies, has no N. It is the
-    merit itself.
+    prior is 0 and the merit is the fitness. The score of trained policies has no N, and is the merit itself.
 
     N f is the log-likelihood of the labels if all negative states together weigh as much as N states. So N times the
     merit is the program's log-posterior, up to a constant. With many states the prior has little effect. With eight
