@@ -106,6 +106,7 @@ class SearchConfig(Section):
         flag="samples-per-call",
         unit="programs",
         shown="4 with a server, else 1",
+        details="Only of methods that ask for several programs at once, as grace and map-elites do.",
         panel="Model",
         ge=1,
     )

@@ -28,7 +28,7 @@ from grace_irl.runs.config import (
     flat,
     is_read,
     located_path,
-    other_method,
+    other_methods,
     parsed,
     resolve,
     settings_of,
@@ -291,7 +291,7 @@ def told_apart(
     others = {key for name in methods if is_search(name) for key in settings_of(name)}
     for text in sets:
         key = key_of(text)
-        if key not in known and key not in others and (other := other_method(key, fit)):
+        if key not in known and key not in others and (other := other_methods(key, fit)):
             raise InputError(
                 f"--set {key}: no effect with the methods {', '.join(methods)}; expected {other} among --methods, or "
                 "this setting left out"

@@ -40,6 +40,7 @@ def two_forms(
     following: Callable[[Config], Following] = repairs_of,
     more: Callable[[Scored | None, Sequence[Scored], Config], Sequence[Panel]] = lambda best, others, config: (),  # noqa: ARG005
     stop: type[StopConfig] = StopConfig,
+    reads: tuple[str, ...] = (),
 ) -> Method:
     """Make a method with two forms from one search.
 
@@ -48,6 +49,7 @@ def two_forms(
         section: name and class of the search's settings.
         more: function that returns panels of the report about the search. Its arguments are those of `Method.panels`.
         stop: class of the stop rules.
+        reads: optional settings that both forms read (`Method.reads`).
     """
     sections: dict[str, type[Section]] = {
         section[0]: section[1],
@@ -67,8 +69,8 @@ def two_forms(
         following=following,
         panels=more,
         sections=sections,
-        reads=("stop.target_accuracy", "data."),
+        reads=("stop.target_accuracy", "data.", *reads),
         width=width,
         course=course,
-        with_task=replace(by_policies, summary=told, sections=sections),
+        with_task=replace(by_policies, summary=told, sections=sections, reads=reads),
     )

@@ -160,7 +160,7 @@ METHOD = Method(
     account=SeparationAccount(),
     operators=operators,
     sections={"search": EvolutionConfig, "stop": PlateauConfig, "fitness": FitnessConfig},
-    reads=("expand.", "stop.target_accuracy", "data."),
+    reads=("expand.", "search.samples", "stop.target_accuracy", "data."),
     width=lambda config: config.own(EvolutionConfig).population,
     course=course,
 )

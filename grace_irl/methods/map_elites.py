@@ -177,5 +177,6 @@ METHOD = two_forms(
     width=_width,
     course=_course,
     stop=PlateauConfig,
+    reads=("search.samples",),
     more=lambda _, others, config: (map_panel(others, config.own(MapElitesSettings).steps),),
 )

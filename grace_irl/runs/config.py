@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ def _recorded_method(recording: Path) -> str:
     return ""
 
 
-OPTIONAL = ("data.", "expand.", "stop.target_accuracy")
+OPTIONAL = ("data.", "expand.", "search.samples", "stop.target_accuracy")
 """Prefixes of the settings that only some methods read. `Method.reads` lists the prefixes for one method."""
 ALWAYS = ("data.demos", "data.experts", "data.negatives", "data.state_columns", "data.episode_column")
 """The settings among `OPTIONAL` that every method reads."""
@@ -78,15 +78,17 @@ def is_read(key: str, method: str, task: str = "") -> bool:
     return key in ALWAYS or not key.startswith(OPTIONAL) or key.startswith(judged_by(method, task).reads)
 
 
-def other_method(name: str, method: str) -> str:
-    """The name of another method that reads a setting; "" if there is none.
+def other_methods(name: str, method: str, form: Callable[[str], str] = str) -> str:
+    """The names of the other methods that read a setting, such as "eureka, forge or grace"; "" if there are none.
 
     Args:
         name: key, section or flag of the setting, for example `search.elite`, `search` or `--elite`.
         method: the method that does not read the setting.
+        form: function that writes each name, for example `repr`.
     """
     from grace_irl.methods.registry import names
 
+    found: list[str] = []
     for other in names():
         with contextlib.suppress(InputError):  # the package of a method cannot be loaded
             known = settings_of(other).values() if other != method else ()
@@ -94,8 +96,8 @@ def other_method(name: str, method: str) -> str:
                 name in (f"--{each.flag}", each.key, each.key.partition(".")[0]) and is_read(each.key, other)
                 for each in known
             ):
-                return other
-    return ""
+                found.append(form(other))
+    return " or ".join(filter(None, (", ".join(found[:-1]), *found[-1:])))
 
 
 def _foreign(tree: Mapping[str, Any], method: str, wrote: object) -> set[str]:
@@ -134,7 +136,7 @@ def validated(tree: Mapping[str, Any]) -> Config:
         return kind.model_validate(tree)
     except ValidationError as error:
         key = ".".join(str(part) for part in error.errors()[0]["loc"])
-        if error.errors()[0]["type"] == "extra_forbidden" and (other := other_method(key, str(name))):
+        if error.errors()[0]["type"] == "extra_forbidden" and (other := other_methods(key, str(name))):
             raise InputError(
                 f"setting {key!r} has no effect with method {name!r}; expected it with --method {other}, or left out"
             ) from None

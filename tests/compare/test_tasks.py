@@ -164,7 +164,7 @@ def test_calls_and_tokens_of_a_served_model_are_counted(task: Path, tmp_path: Pa
 
     folder = tmp_path / "out"
     words = ["--task", task, "--methods", "random,ppo-true", *QUICK, "--set", "random.programs=2"]
-    words += ["--set", "search.samples=1", "--set", "model.answer_format=code", "--transfer-env", HEAVY]
+    words += ["--set", "model.answer_format=code", "--transfer-env", HEAVY]
     with ChatServer(answer=answer) as server:
         found = compared([*words, "--llm-url", server.url, "--out", folder], capsys)
         told = used(found)["random"]
