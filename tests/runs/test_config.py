@@ -101,6 +101,12 @@ def test_what_does_not_fit_is_one_line(settings: list[str], said: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("value", ["inf", "nan", "1e308", "-1"])
+def test_a_weight_of_exploration_is_a_number_that_compares_with_scores(value: str) -> None:
+    with pytest.raises(InputError, match=r"^setting 'tree.exploration' is "):
+        resolve(sets=[f"tree.exploration={value}"], flags={"method": "rf-agent"})
+
+
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     broken = tmp_path / "broken.toml"
     broken.write_text("a = [")
