@@ -337,6 +337,12 @@ def test_settings_go_to_the_searches_that_have_them() -> None:
     assert (eureka.stop.max_seconds, eureka.stop.plateau, fit.stop.plateau) == (9, None, 15)
 
 
+def test_a_search_in_the_place_of_graces_shares_its_settings() -> None:
+    fit = resolve(flags={"method": "random", "policy.train_steps": 64, "stop.max_calls": 3})
+    eureka = Settings(comparison_of({"methods": ("grace", "eureka")}), fit).search("eureka")
+    assert (eureka.method, eureka.stop.max_calls, eureka.policy.train_steps) == ("eureka", 3, 64)
+
+
 def test_a_search_has_no_more_processes_than_its_job(task: Path, tmp_path: Path) -> None:
     settings = Settings(comparison_of({"methods": ("random",), "task": str(task), "steps": 64}), resolve())
     made = Contest.of(settings, 3).method("random", tmp_path / "fit")
