@@ -62,7 +62,7 @@ def page() -> str:
     for name, section in sections:
         readers = [f"`{each.name}`" for each in METHODS.values() if each.sections.get(name) is section]
         title = f"\n## `{name}`, of {' and '.join(readers)}\n\n{inspect.getdoc(section)}\n\n"
-        parts += [title, _table(each for key, each in declared(section, name).items() if key not in common)]
+        parts += [title, _table(each for key, each in declared(section, name).items() if each != common.get(key))]
     return "".join([*parts, COMPARISON, _table(declared(Comparison).values())])
 
 

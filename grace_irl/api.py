@@ -24,7 +24,7 @@ from grace_irl.propose.protocol import Proposer, require_proposer
 from grace_irl.runs import fit as fits
 from grace_irl.runs import score as scores
 from grace_irl.runs.acting import worded
-from grace_irl.runs.config import method_named, other_method, resolve, settings_of
+from grace_irl.runs.config import method_named, other_methods, resolve, settings_of
 from grace_irl.runs.data import columns_of
 from grace_irl.runs.effects import require_alone, require_effect, words
 from grace_irl.runs.engine import Snapshot
@@ -120,10 +120,8 @@ def fit(
     known = settings_of(method)
     keywords = {each.keyword for each in known.values()}
     for name in settings.keys() - keywords:
-        if other := other_method(f"--{name.replace('_', '-')}", method):
-            raise InputError(
-                f"argument {name!r} has no effect with method {method!r}; expected it with method={other!r}"
-            )
+        if other := other_methods(f"--{name.replace('_', '-')}", method, repr):
+            raise InputError(f"argument {name!r} has no effect with method {method!r}; expected it with method={other}")
     flags = {
         key: _plain(value, many=known[key].many)
         for key, value in by_keyword(known, settings).items()

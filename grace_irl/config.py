@@ -106,6 +106,7 @@ class SearchConfig(Section):
         flag="samples-per-call",
         unit="programs",
         shown="4 with a server, else 1",
+        details="Only of methods that ask for several programs at once, as grace and map-elites do.",
         panel="Model",
         ge=1,
     )
@@ -135,6 +136,12 @@ class StopConfig(Section):
     target_accuracy: float | None = setting(
         1.0, "Train accuracy at which to stop, 0.5 to 1; at 1.0 the states must also be separated.", ge=0.5, le=1
     )
+    plateau: int | None = setting(None, "Generations without improvement.", unit="generations", ge=1)
+
+
+class PlateauConfig(StopConfig):
+    """The stop rules of methods that end at a plateau unless a run says otherwise."""
+
     plateau: int | None = setting(15, "Generations without improvement.", unit="generations", ge=1)
 
 
@@ -333,7 +340,7 @@ class SandboxConfig(Section):
 
 
 class Config(Section):
-    """The configuration of a run. A method adds sections, or adds settings to the section `search` (`config_of`)."""
+    """The configuration of a run. A method adds sections, or extends the sections `search` and `stop` (`config_of`)."""
 
     method: str = setting(METHOD, "Method.", flag="method", panel="Search")
     seed: int = setting(

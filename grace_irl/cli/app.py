@@ -103,12 +103,12 @@ def misused(error: Exception, arguments: Sequence[str] = ()) -> str | None:
         return ""
     said = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
     if (option := getattr(error, "option_name", "")) and context and context.info_name == "fit":
-        from grace_irl.runs.config import other_method
+        from grace_irl.runs.config import other_methods
 
         recording = dict(pairwise(arguments)).get("--replay", "")
         if recording and not os.path.exists(recording):  # it names the method
             said = f"{recording}: no such file; expected the folder of a run, or a recording, for --replay"
-        elif other := other_method(option, ""):
+        elif other := other_methods(option, ""):
             said = f"{option} has no effect with this method; expected it with --method {other}, or left out"
     return f"{said}; see {context.command_path} --help" if context else said
 

@@ -28,7 +28,7 @@ from grace_irl.runs.config import (
     flat,
     is_read,
     located_path,
-    other_method,
+    other_methods,
     parsed,
     resolve,
     settings_of,
@@ -177,7 +177,9 @@ class Settings:
         known, fit = settings_of(name), self.fit
         if not is_read("expand.rounds", name):
             fit = fit.model_copy(update={"expand": ExpandConfig(trust=fit.expand.trust)})
-        shared = {key: value for key, value in flat(fit).items() if key in known} | {"method": name}
+        usual = settings_of(fit.method)  # its defaults are no settings of another method
+        given = {key: value for key, value in flat(fit).items() if key in known and value != usual[key].default}
+        shared = given | {"method": name}
         sets = [each for each in self.comparison.searches if key_of(each) in known and key_of(each) not in flat(fit)]
         return resolve(sets=sets, base=with_settings(config_of(name)(), shared))
 
@@ -290,7 +292,7 @@ def told_apart(
     others = {key for name in methods if is_search(name) for key in settings_of(name)}
     for text in sets:
         key = key_of(text)
-        if key not in known and key not in others and (other := other_method(key, fit)):
+        if key not in known and key not in others and (other := other_methods(key, fit)):
             raise InputError(
                 f"--set {key}: no effect with the methods {', '.join(methods)}; expected {other} among --methods, or "
                 "this setting left out"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from grace_irl.programs.program import Program
 
@@ -84,6 +84,16 @@ class Evaluator(Protocol):
 
     def close(self) -> None:
         """Remove the trajectories from the sandbox."""
+        ...
+
+
+@runtime_checkable
+class Barless(Protocol):
+    """An evaluator whose results may not depend on the bar."""
+
+    @property
+    def ignores_bar(self) -> bool:
+        """Whether `evaluate` ignores the bar. A program is then evaluated once, also if requests have other bars."""
         ...
 
 

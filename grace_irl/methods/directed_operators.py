@@ -61,6 +61,11 @@ def _changed(asked: str, briefing: Briefing, material: Material) -> Prompt:
     return mutate(briefing, material, asked, _others(briefing, (*material.parents[1:], *material.ancestors)))
 
 
+def _path(briefing: Briefing, material: Material) -> Prompt:
+    """Write the prompt of "path". A program without ancestors has no way to go on, so the prompt is of "structure"."""
+    return _changed(CHANGED["path" if material.ancestors else "structure"], briefing, material)
+
+
 def _others(briefing: Briefing, programs: tuple[ParentMaterial, ...]) -> list[tuple[str, str]]:
     """Pairs of texts about programs: the source, and the description with the scores."""
     most = briefing.budget.of("source") // max(len(programs), 1)
@@ -83,6 +88,7 @@ OPERATORS: Mapping[str, Operator] = {
     "mutate": Operator(mutate, debugged=mutation),
     **{name: Operator(partial(_new, asked)) for name, asked in NEW.items()},
     **{name: Operator(partial(_changed, asked), debugged=mutation) for name, asked in CHANGED.items()},
+    "path": Operator(_path, debugged=mutation),
     "align": Operator(partial(opinion, ALIGN)),
     "verify": Operator(partial(opinion, VERIFY)),
 }

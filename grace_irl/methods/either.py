@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from grace_irl.config import Config
+from grace_irl.config import Config, StopConfig
 from grace_irl.methods import trained
 from grace_irl.methods.grace import FitnessConfig, discriminator
 from grace_irl.methods.method import Course, Method, Panel, repairs_of
@@ -39,6 +39,8 @@ def two_forms(
     *,
     following: Callable[[Config], Following] = repairs_of,
     more: Callable[[Scored | None, Sequence[Scored], Config], Sequence[Panel]] = lambda best, others, config: (),  # noqa: ARG005
+    stop: type[StopConfig] = StopConfig,
+    reads: tuple[str, ...] = (),
 ) -> Method:
     """Make a method with two forms from one search.
 
@@ -46,11 +48,14 @@ def two_forms(
         name, summary, search, width, course, following: as for `Method`.
         section: name and class of the search's settings.
         more: function that returns panels of the report about the search. Its arguments are those of `Method.panels`.
+        stop: class of the stop rules.
+        reads: optional settings that both forms read (`Method.reads`).
     """
     sections: dict[str, type[Section]] = {
         section[0]: section[1],
         "fitness": FitnessConfig,
         "policy": trained.PolicyConfig,
+        **({} if stop is StopConfig else {"stop": stop}),
     }
     by_policies = trained.policy_method(name, summary, search, section, width, course, following=following, more=more)
     told = f"{summary}, on the discriminator's fitness, or with --task by trained policies"
@@ -64,8 +69,8 @@ def two_forms(
         following=following,
         panels=more,
         sections=sections,
-        reads=("stop.target_accuracy", "data."),
+        reads=("stop.target_accuracy", "data.", *reads),
         width=width,
         course=course,
-        with_task=replace(by_policies, summary=told, sections=sections),
+        with_task=replace(by_policies, summary=told, sections=sections, reads=reads),
     )

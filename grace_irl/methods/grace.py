@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from grace_irl.config import Config, SearchConfig
+from grace_irl.config import Config, PlateauConfig, SearchConfig
 from grace_irl.methods.method import Course, Method, Phase
 from grace_irl.methods.separated import SeparationAccount
 from grace_irl.settings import Section, setting
@@ -159,8 +159,8 @@ METHOD = Method(
     evaluator=discriminator,
     account=SeparationAccount(),
     operators=operators,
-    sections={"search": EvolutionConfig, "fitness": FitnessConfig},
-    reads=("expand.", "stop.target_accuracy", "data."),
+    sections={"search": EvolutionConfig, "stop": PlateauConfig, "fitness": FitnessConfig},
+    reads=("expand.", "search.samples", "stop.target_accuracy", "data."),
     width=lambda config: config.own(EvolutionConfig).population,
     course=course,
 )

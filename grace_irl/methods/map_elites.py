@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from grace_irl.config import Config
+from grace_irl.config import Config, PlateauConfig
 from grace_irl.methods.account import Figures
 from grace_irl.methods.either import two_forms
 from grace_irl.methods.method import Course, Panel, Phase
@@ -69,7 +69,8 @@ class MapElites:
             return None
         sample = 0 if self._same is None else (self._same.sample + 1) % self._same.samples
         if sample == 0 or self._same is None:
-            samples = min(self._samples, self._settings.programs - self._asked)
+            left = [end - self._asked for end in (self._settings.first, self._settings.programs) if end > self._asked]
+            samples = min(self._samples, *left)
             elites = [self._archive[niche] for niche in sorted(self._archive)]
             filling = self._asked < self._settings.first or not elites
             parents = () if filling else (self._random.choice(elites).program.id,)
@@ -175,5 +176,7 @@ METHOD = two_forms(
     ("map_elites", MapElitesSettings),
     width=_width,
     course=_course,
+    stop=PlateauConfig,
+    reads=("search.samples",),
     more=lambda _, others, config: (map_panel(others, config.own(MapElitesSettings).steps),),
 )

@@ -131,7 +131,8 @@ class Method:
             of the run, in the order of their requests, with their evaluations, and the settings of the run.
         needs: requirements of a run.
         sections: classes of the method's own settings, by section name (`grace_irl.settings`). A subclass of
-            `grace_irl.config.SearchConfig` is only allowed under the name `search`.
+            `grace_irl.config.SearchConfig` is only allowed under the name `search`, and one of `StopConfig` under
+            `stop`, for other defaults.
         reads: prefixes of the optional settings that this method reads, a subset of `grace_irl.runs.config.OPTIONAL`.
             `fit` refuses values for the other optional settings.
         width: function from settings to the number of first requests, which name no parents. A run can start from at

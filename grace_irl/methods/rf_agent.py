@@ -41,7 +41,9 @@ class TreeConfig(Section):
         flag="actions",
         pattern=r"^\d+(,\d+){4}$",
     )
-    exploration: float = setting(0.4, "Lambda at the start, which falls to 0.", flag="exploration", ge=0)
+    exploration: float = setting(
+        0.4, "Lambda at the start, which falls to 0.", flag="exploration", ge=0, le=1000, allow_inf_nan=False
+    )
     eta: float = setting(0.7, "Rate at which a node takes over the value of its best child.", flag="eta", ge=0, le=1)
     rule: Literal["uct", "depth-first", "breadth-first", "greedy"] = setting(
         "uct", "Choice of the node to expand: uct, depth-first, breadth-first or greedy.", flag="tree-rule"

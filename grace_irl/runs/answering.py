@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from grace_irl.evaluate.evaluation import Bar, Evaluation, Evaluator
+from grace_irl.evaluate.evaluation import Bar, Barless, Evaluation, Evaluator
 from grace_irl.programs.parsing import canonical
 from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import (
@@ -67,6 +67,7 @@ class Answering:
         self._sketches: dict[str, str] = {}
         self._old = store.told()
         self._old_records = store.records()
+        self._ignores_bar = isinstance(evaluator, Barless) and evaluator.ignores_bar
         self._in_flight: dict[tuple[str, Bar], asyncio.Future[Evaluation]] = {}
         services: dict[str, Callable[..., Any]] = {
             "inspect": lambda source: sandbox.inspect(source),
@@ -75,44 +76,47 @@ class Answering:
         }
         self._executor = LocalExecutor(max(evaluations, sandbox.workers), services, name="evaluate")
 
-    async def answer(self, request: Request, bar: Bar) -> Result:
+    async def answer(self, request: Request, bar: Bar, told: int) -> Result:
         """Return the result of a request, from the store or from new work.
 
         Args:
             request: the request.
             bar: limits on the score. A program with a lower score is evaluated less thoroughly.
+            told: number of results that the search had received before this request. The result depends on no later
+                result, because speed decides which later results arrive during the work.
 
         Raises:
             SandboxError: the sandbox itself failed.
         """
-        told = self._old.get(request.index)
-        if told is not None:
-            record = self._old_records[told.program_id] if told.program_id else None
-            drafts = [self._old_records[name] for name in told.drafts]
+        old = self._old.get(request.index)
+        if old is not None:
+            record = self._old_records[old.program_id] if old.program_id else None
+            drafts = [self._old_records[name] for name in old.drafts]
             return Result(
                 request,
                 record.program if record else None,
                 record.evaluation if record else None,
-                told.failure,
+                old.failure,
                 tuple(Draft(each.program, each.evaluation) for each in drafts),
-                told.notes,
-                told.exhausted,
+                old.notes,
+                old.exhausted,
             )
         parents = [self._parent(name) for name in (*request.parents, *request.ancestors)]
         proposal = self._store.proposal(request.index)
         if proposal is None:
             proposal = await proposed(self._proposer, request, parents)
             self._keep(request.index, proposal)
-        return await self._followed(request, parents, await self._score(request, proposal, bar), bar)
+        result = await self._score(request, proposal, bar, told)
+        return await self._followed(request, parents, result, bar, told)
 
-    async def _followed(self, request: Request, parents: list[Parent], result: Result, bar: Bar) -> Result:
+    async def _followed(self, request: Request, parents: list[Parent], result: Result, bar: Bar, told: int) -> Result:
         """Take the follow-up steps after a first result, and return the last result.
 
         The rule `following` chooses each step. The steps end when the rule returns None, when a step brings no answer,
         or when a step that should write a program brings an answer without one.
         """
         # A known program has had its follow-up steps after an earlier request.
-        known = result.program is not None and result.program.id in self._records
+        known = result.program is not None and self._known(result.program.id, told) is not None
         done: list[Step] = []
         while not known and isinstance(self._proposer, Follower):
             step, program, evaluation = self._next(request, result, done), result.program, result.evaluation
@@ -130,7 +134,7 @@ class Answering:
             if not step.writes:
                 result = replace(result, notes={**result.notes, step.operator: proposal.raw})
                 continue
-            again = await self._score(request, proposal, bar)
+            again = await self._score(request, proposal, bar, told)
             if again.program is None:
                 break
             drafts = (*result.drafts, Draft(program, evaluation))
@@ -169,10 +173,18 @@ class Answering:
         said: str = await self._done("verify", program=program)
         return said
 
-    def forget(self, name: str) -> None:
-        """Drop the finished evaluations of a program. Call this method when the program's score is in `records`."""
-        for key in [key for key, task in self._in_flight.items() if key[0] == name and task.done()]:
+    def forget(self, told: int) -> None:
+        """Drop the finished evaluations of programs from the first `told` results.
+
+        Call this method when no request in flight was asked before these results.
+        """
+        for key in [key for key, task in self._in_flight.items() if self._known(key[0], told) and task.done()]:
             del self._in_flight[key]
+
+    def _known(self, name: str, told: int) -> Record | None:
+        """The record of a program, if the program is in one of the first `told` results."""
+        record = self._records.get(name)
+        return record if record is not None and record.index < told else None
 
     def _keep(self, index: int, proposal: Proposal, attempt: int = 0, step: str = "") -> None:
         self._store.add_proposal(index, proposal, attempt, step)
@@ -194,7 +206,7 @@ class Answering:
         notes, tried = self._notes.get(name, {}), self._tried.get(name, ())
         return Parent(record.program, record.evaluation, self._sketches[name], notes, tried)
 
-    async def _score(self, request: Request, proposal: Proposal, bar: Bar) -> Result:
+    async def _score(self, request: Request, proposal: Proposal, bar: Bar, told: int) -> Result:
         if proposal.failure or not proposal.source.strip():
             failure = proposal.failure or "no program in the answer"
             return Result(request, failure=failure, exhausted=proposal.exhausted)
@@ -205,10 +217,12 @@ class Answering:
         if inspection.problems:
             problems = "; ".join(inspection.problems)[:MAX_MESSAGE]
             return Result(request, program, Evaluation("rejected", problems))
-        if name in self._records:
-            return Result(request, program, self._records[name].evaluation)
-        # Two requests in flight may bring the same program. The program is scored once per bar, because the evaluation
-        # depends on the bar, and the result of a request must not depend on which request came first.
+        record = self._records.get(name) if self._ignores_bar else self._known(name, told)
+        if record is not None:
+            return Result(request, program, record.evaluation)
+        # Two requests in flight may bring the same program. The program is scored once, or once per bar if evaluations
+        # depend on it, because the result of a request must not depend on which request came first.
+        bar = Bar() if self._ignores_bar else bar
         if (name, bar) not in self._in_flight:
             self._in_flight[name, bar] = self._done("evaluate", program=program, bar=bar)
         evaluation = await asyncio.shield(self._in_flight[name, bar])

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ def _recorded_method(recording: Path) -> str:
     return ""
 
 
-OPTIONAL = ("data.", "expand.", "stop.target_accuracy")
+OPTIONAL = ("data.", "expand.", "search.samples", "stop.target_accuracy")
 """Prefixes of the settings that only some methods read. `Method.reads` lists the prefixes for one method."""
 ALWAYS = ("data.demos", "data.experts", "data.negatives", "data.state_columns", "data.episode_column")
 """The settings among `OPTIONAL` that every method reads."""
@@ -78,15 +78,17 @@ def is_read(key: str, method: str, task: str = "") -> bool:
     return key in ALWAYS or not key.startswith(OPTIONAL) or key.startswith(judged_by(method, task).reads)
 
 
-def other_method(name: str, method: str) -> str:
-    """The name of another method that reads a setting; "" if there is none.
+def other_methods(name: str, method: str, form: Callable[[str], str] = str) -> str:
+    """The names of the other methods that read a setting, such as "eureka, forge or grace"; "" if there are none.
 
     Args:
         name: key, section or flag of the setting, for example `search.elite`, `search` or `--elite`.
         method: the method that does not read the setting.
+        form: function that writes each name, for example `repr`.
     """
     from grace_irl.methods.registry import names
 
+    found: list[str] = []
     for other in names():
         with contextlib.suppress(InputError):  # the package of a method cannot be loaded
             known = settings_of(other).values() if other != method else ()
@@ -94,29 +96,31 @@ def other_method(name: str, method: str) -> str:
                 name in (f"--{each.flag}", each.key, each.key.partition(".")[0]) and is_read(each.key, other)
                 for each in known
             ):
-                return other
-    return ""
+                found.append(form(other))
+    return " or ".join(filter(None, (", ".join(found[:-1]), *found[-1:])))
 
 
-def _foreign(tree: Mapping[str, Any], method: str) -> set[str]:
-    """Keys of settings in `tree` that `method` lacks, if their values are the defaults of another method.
+def _foreign(tree: Mapping[str, Any], method: str, wrote: object) -> set[str]:
+    """Keys of settings in `tree` whose values are only the defaults of another method.
 
-    A run with `method` can ignore such settings.
+    A run with `method` can ignore such settings. `method` may lack them, or have another default than the method of the
+    run that wrote them (`wrote`; None if no run did).
     """
     from grace_irl.methods.registry import names
 
     known = settings_of(method)
-    foreign = {
+    values = {
         f"{name}.{field}": tuple(value) if isinstance(value, list) else value
         for name, values in tree.items()
         for field, value in (values.items() if isinstance(values, dict) else ())
-        if f"{name}.{field}" not in known
     }
+    lacked = values.keys() - known.keys()
     found: set[str] = set()
-    for other in names() if foreign else ():
+    for other in names() if lacked or wrote not in (None, method) else ():
         with contextlib.suppress(InputError):  # the package of a method cannot be loaded
             theirs = settings_of(other)
-            found |= {key for key, value in foreign.items() if key in theirs and theirs[key].default == value}
+            keys = theirs.keys() & (values.keys() if other == wrote != method else lacked)
+            found |= {key for key in keys if theirs[key].default == values[key]}
     return found
 
 
@@ -132,7 +136,7 @@ def validated(tree: Mapping[str, Any]) -> Config:
         return kind.model_validate(tree)
     except ValidationError as error:
         key = ".".join(str(part) for part in error.errors()[0]["loc"])
-        if error.errors()[0]["type"] == "extra_forbidden" and (other := other_method(key, str(name))):
+        if error.errors()[0]["type"] == "extra_forbidden" and (other := other_methods(key, str(name))):
             raise InputError(
                 f"setting {key!r} has no effect with method {name!r}; expected it with --method {other}, or left out"
             ) from None
@@ -147,8 +151,8 @@ def resolve(
 ) -> Config:
     """The defaults or `base`, overridden by a TOML file, then by `section.key=value` texts, then by flags.
 
-    The file and `base` may come from a run with another method. A setting that only the other method has is dropped if
-    it has its default value. In paths, `~` becomes the home directory.
+    The file and `base` may come from a run with another method. A setting is dropped if its value is only the default
+    of the other method. In paths, `~` becomes the home directory.
 
     Args:
         file: a TOML file with the sections of `config.toml`.
@@ -163,6 +167,7 @@ def resolve(
     tree: dict[str, Any] = {} if base is None else base.model_dump()
     if file is not None:
         _merge(tree, read_toml(file, "a TOML file of settings, such as a run's config.toml"))
+    wrote = tree.get("method")
     for text in sets:
         key, found, value = text.partition("=")
         if not found:
@@ -173,7 +178,7 @@ def resolve(
         _put(tree, key, None if flag == "none" else flag)
     name = tree.get("method", METHOD)
     said_keys = {text.partition("=")[0].strip() for text in sets} | said.keys()
-    for key in _foreign(tree, name) - said_keys if isinstance(name, str) else ():
+    for key in _foreign(tree, name, wrote) - said_keys if isinstance(name, str) else ():
         section, _, field = key.partition(".")
         del tree[section][field]
         if not tree[section]:

@@ -189,7 +189,7 @@ class Engine:
                     if not isinstance(answer, Request):
                         break
                     self._store.add_request(answer, self._generation)
-                    asked.append(asyncio.create_task(self._answering.answer(answer, self._bar)))
+                    asked.append(asyncio.create_task(self._answering.answer(answer, self._bar, self._told)))
                     count += 1
                 self._live = replace(self._live, in_flight=len(asked))
                 if not asked:
@@ -305,16 +305,18 @@ class Engine:
         index = result.request.index
         old = self._old.get(index)
         generation = self._generation
-        repeated = result.program is not None and result.program.id in self._records
+        known = self._records.get(result.program.id) if result.program is not None else None
+        if known is not None:  # its bar may have been another one, and the store keeps the first evaluation only
+            result = replace(result, evaluation=known.evaluation)
         for program, evaluation in _scored(result):
             self._records.setdefault(program.id, Record(program, evaluation, index))
-            self._answering.forget(program.id)
         self._answering.remember(result)
         fates = self._search.tell(result)
         self._told += 1
+        self._answering.forget(self._told - self._lag)
         fates = [*_sent_back(result), *fates]
         ended = self._generation > generation
-        if result.evaluation is not None and result.evaluation.valid and not repeated:
+        if result.evaluation is not None and result.evaluation.valid and known is None:
             self._leaders = nlargest(ELITES, [*self._leaders, result.evaluation.score])
         if ended:
             self._answering.settle()

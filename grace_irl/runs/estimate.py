@@ -349,6 +349,8 @@ def _assumptions(config: Config, course: Course) -> tuple[str, ...]:
         lines[2] += f", every program sent back {often}"
     if config.stop.max_calls is not None:
         lines.append(f"max-calls ends either run after {config.stop.max_calls} programs")
+    if config.stop.plateau is not None and course.typical == course.most:
+        lines.append(f"plateau may end either run sooner: {config.stop.plateau} generations without improvement")
     return tuple(lines)
 
 

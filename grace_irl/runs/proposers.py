@@ -13,7 +13,7 @@ from pathlib import Path
 from grace_irl.config import Config, ModelConfig, ProposerConfig
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
-from grace_irl.methods.registry import method_of
+from grace_irl.methods.registry import method_of, task_named
 from grace_irl.propose.briefing import PromptBudget
 from grace_irl.propose.client import ChatClient, ChatSettings
 from grace_irl.propose.client.settings import key_variable, origin
@@ -25,6 +25,7 @@ from grace_irl.propose.material import Workbench
 from grace_irl.propose.pictures import require_pictures
 from grace_irl.propose.prompter import PromptSettings
 from grace_irl.propose.protocol import Chat, Proposer
+from grace_irl.runs.config import is_read
 from grace_irl.runs.effects import author_of
 from grace_irl.runs.engine import run_to_end
 from grace_irl.runs.folder import RunPaths
@@ -319,7 +320,8 @@ def settled(config: Config) -> Config:
     """The configuration with defaults for `proposer.name`, `search.samples`, `search.lag` and `data.validation`.
 
     Values that the user gave stay unchanged. `search.samples` is the number of programs per call, and `search.lag` the
-    number of requests in flight. `data.validation` becomes `VALIDATION` if the proposer reads prompts, else 0. If the
+    number of requests in flight. If the method asks for one program at a time, `search.samples` becomes None.
+    `data.validation` becomes `VALIDATION` if the proposer reads prompts, else 0. If the
     method needs no demonstrations, `data.validation` stays None.
     """
     data, proposer, search, model = config.data, config.proposer, config.search, config.model
@@ -328,8 +330,9 @@ def settled(config: Config) -> Config:
     validation = data.validation
     if validation is None and method_of(config).needs.demonstrations:
         validation = VALIDATION if found is not None and found.chat is not None else 0.0
-    samples = search.samples or (SERVED_SAMPLES if name == "llm" else 1)
-    ahead = {"llm": CALLS_AHEAD * model.concurrency * samples, "manual": method_of(config).width(config)}
+    several = is_read("search.samples", config.method, task_named(config))
+    samples = (search.samples or (SERVED_SAMPLES if name == "llm" else 1)) if several else None
+    ahead = {"llm": CALLS_AHEAD * model.concurrency * (samples or 1), "manual": method_of(config).width(config)}
     lag = search.lag or ahead.get(name, LAG)
     return config.model_copy(
         update={

@@ -35,14 +35,15 @@ def merit(candidate: Scored) -> float:
     """The number that ranks programs: f + prior / N, with fitness f and N positive training states.
 
     The prior is the program's log-probability according to the proposer, at most 0. If the proposer gives no prior, the
-    prior is 0 and the merit is the fitness.
+    prior is 0 and the merit is the fitness. The score of trained policies has no N, and is the merit itself.
 
     N f is the log-likelihood of the labels if all negative states together weigh as much as N states. So N times the
     merit is the program's log-posterior, up to a constant. With many states the prior has little effect. With eight
     states, the prior keeps programs that fit noise behind programs that explain the data.
     """
-    evaluation = candidate.evaluation
-    return evaluation.score + min(candidate.program.prior, 0.0) / max(evaluation.metrics.get("positives", 1.0), 1.0)
+    evaluation, prior = candidate.evaluation, min(candidate.program.prior, 0.0)
+    positives = evaluation.metrics.get("positives")
+    return evaluation.score if positives is None else evaluation.score + prior / max(positives, 1.0)
 
 
 def ranked(candidates: Iterable[Scored]) -> list[Scored]:

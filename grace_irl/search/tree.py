@@ -11,6 +11,7 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -214,10 +215,9 @@ class TreeSearch:
     def _plan(self) -> None:
         """Choose a leaf and draw the requests for its children, as far as the budget goes."""
         parent = self._leaf() if self._vertices else self._root
-        operators = [name for name, count in self._settings.actions for _ in range(count)]
-        if parent is self._root:
-            operators = ["initialise"] * self._settings.first
-        operators = operators[: self._settings.programs - self._asked]
+        actions = (("initialise", self._settings.first),) if parent is self._root else self._settings.actions
+        listed = (name for name, count in actions for _ in range(count))
+        operators = islice(listed, self._settings.programs - self._asked)  # counts may be huge
         requests = [self._draw(self._asked + place, name, parent) for place, name in enumerate(operators)]
         for vertex in parent.upward():
             vertex.pending += len(requests)

@@ -28,8 +28,8 @@ PLAN = (
 ASKED: Mapping[str, str] = {
     "initialise": "Design a reward for this task.",
     "plan": PLAN,
-    "reflect": "The reward above is the best one so far. Say what the course of its components and of the score shows, "
-    "and write a better reward.",
+    "reflect": "The reward above is the best one of its round. Say what the course of its components and of the score "
+    "shows, and write a better reward.",
     "mutate": "Change one thing in the reward above that holds the score back, and write the new reward.",
     "structure": "Change the structure of the reward above: add a component, drop one, or give one another form. Keep "
     "the rest as it is.",
@@ -81,6 +81,7 @@ def operators(task: Task, steps: int = 0, context: str = "") -> dict[str, Operat
         name: partial(_design, task, steps or task.steps, context, asked) for name, asked in ASKED.items()
     }
     writes |= {
+        "path": partial(_path, task, steps or task.steps, context),
         "align": partial(_opinion, task, steps or task.steps, context, ALIGN),
         "verify": partial(_opinion, task, steps or task.steps, context, VERIFY),
     }
@@ -93,6 +94,11 @@ def _design(task: Task, steps: int, context: str, asked: str, briefing: Briefing
     titles = ["The reward"] if len(known) == 1 else [f"Reward {number}" for number in range(1, len(known) + 1)]
     told = [_told(title, each, results=True) for title, each in zip(titles, known, strict=True)]
     return _prompt(task, steps, context, asked, briefing, told)
+
+
+def _path(task: Task, steps: int, context: str, briefing: Briefing, material: Material) -> Prompt:
+    """Write the prompt of "path". A program without ancestors has no way to go on, so the prompt is of "structure"."""
+    return _design(task, steps, context, ASKED["path" if material.ancestors else "structure"], briefing, material)
 
 
 def _opinion(task: Task, steps: int, context: str, asked: str, briefing: Briefing, material: Material) -> Prompt:

@@ -74,6 +74,8 @@ class PolicyEvaluator:
         episodes: episodes of random actions for dry runs.
     """
 
+    ignores_bar = True  # see `Barless`
+
     def __init__(self, task: Task, bench: Workbench, settings: PolicySettings, episodes: Sequence[Trajectory]) -> None:
         self._task = task
         self._settings = settings
@@ -146,6 +148,7 @@ class PolicyEvaluator:
 
     def _trained(self, program: Program) -> Evaluation:
         task, settings = self._task, self._settings
+        evidence: dict[str, Any]
         short: list[Point] = []
         if task.short_steps:
             short = self._train(program, SHORT, [self._seeds[0]], task.short_steps, 1)[0]
@@ -153,7 +156,8 @@ class PolicyEvaluator:
             if reached < task.floor:
                 message = f"score {reached:.4g} in the short training, below {task.floor:g}"
                 told = {"task": task.name, "short": list(map(asdict, short)), "runs": [], **self._origin}
-                return Evaluation("ok", message, score=reached, metrics=_counts([short]), evidence={"policy": told})
+                evidence = {"policy": told, "components": components([short])}
+                return Evaluation("ok", message, score=reached, metrics=_counts([short]), evidence=evidence)
         steps = settings.steps or task.steps
         runs = self._train(program, FULL, self._seeds, steps, task.evaluations)
         scored = [_scores(curve) for curve in runs]
@@ -169,7 +173,7 @@ class PolicyEvaluator:
             **({"success": float(np.mean(successes))} if successes else {}),
             **_counts([short, *runs] if short else runs),
         }
-        evidence: dict[str, Any] = {
+        evidence = {
             "policy": {
                 "task": task.name,
                 "checkpoint": settings.checkpoint,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grace_irl.rl.evaluation import Rollout
+from grace_irl.rl.evaluation import SUCCESS, Rollout
 
 REACHED = 0.02
 """Maximum distance in metres at which the fingertip of Reacher counts as at its target."""
@@ -33,8 +33,16 @@ def lander(rollout: Rollout) -> float:
 
 
 def success(rollout: Rollout) -> float:
-    """1 if the episode reaches the goal of the environment, else 0."""
-    return float(bool(rollout.success))
+    """1 if the episode reaches the goal of the environment, else 0.
+
+    Raises:
+        ValueError: the environment has no goal.
+    """
+    if rollout.success is None:
+        raise ValueError(
+            f"info has neither {' nor '.join(map(repr, SUCCESS))} (take another score, or another environment)"
+        )
+    return float(rollout.success)
 
 
 def swung_up(rollout: Rollout) -> float:

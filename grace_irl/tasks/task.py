@@ -43,7 +43,8 @@ TYPES: Mapping[str, type] = {
 }
 ABOVE_0 = math.ulp(0.0)
 RANGES: Mapping[str, tuple[float, float]] = {
-    **dict.fromkeys(("n_envs", "n_steps", "batch_size", "n_epochs"), (1, math.inf)),
+    **dict.fromkeys(("n_envs", "n_steps", "n_epochs"), (1, math.inf)),
+    "batch_size": (2, math.inf),  # PPO divides advantages by their standard deviation
     **dict.fromkeys(("learning_rate", "clip_range", "max_grad_norm", "adam_eps"), (ABOVE_0, math.inf)),
     **dict.fromkeys(("ent_coef", "vf_coef"), (0, math.inf)),
     "gamma": (ABOVE_0, 1),
@@ -107,7 +108,11 @@ class Task:
             environment, view = make(self.env, max_steps=self.max_steps or None, options=self.options)
             return TaskEnvironment(environment, self.name), view
         except TypeError as error:  # an option that the environment does not take
-            raise InputError(f"task {self.name}: {self.env} with [options] {dict(self.options)}: {error}") from None
+            beside = f" with [options] {dict(self.options)}" if self.options else ""
+            raise InputError(
+                f"task {self.name}: {self.env}{beside} cannot be made: {error}; expected an environment"
+                f"{', and [options] that it takes' if beside else ''}"
+            ) from None
 
     @cached_property
     def metadata(self) -> Metadata:
@@ -149,11 +154,16 @@ class Task:
             if isinstance(value, int | float) and not (least <= value <= most and math.isfinite(value)):
                 raise InputError(f"task {self.name}: [ppo] {key} = {value}; expected {_range(least, most)}")
         try:
-            return TypeAdapter(Hyperparameters).validate_python(
+            merged = TypeAdapter(Hyperparameters).validate_python(
                 {**asdict(found), **self.ppo, "source": f"task {self.name}"}
             )
         except ValidationError as error:
             raise InputError(f"task {self.name}: [ppo] {problem_of(error, {})}") from None
+        if merged.rollout < 2:
+            raise InputError(f"task {self.name}: [ppo] n_envs * n_steps = {merged.rollout}; expected at least 2")
+        if any(width < 1 for width in merged.net_arch):
+            raise InputError(f"task {self.name}: [ppo] net_arch = {[*merged.net_arch]}; expected layers of at least 1")
+        return merged
 
     def scorer(self) -> Score:
         """The function that scores episodes.
@@ -170,7 +180,9 @@ class Task:
             raise InputError(f"task {self.name}: score {error}") from None
         except Exception as error:  # another module may raise anything
             said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-            raise InputError(f"task {self.name}: score {self.score!r} cannot be imported: {said}") from None
+            raise InputError(
+                f"task {self.name}: score {self.score!r} cannot be imported: {said}; expected module:function"
+            ) from None
         if not callable(found):
             raise InputError(f"task {self.name}: score {self.score!r} is no function; expected module:function")
         return _FunctionScore(self.name, found)
@@ -254,7 +266,9 @@ class _FunctionScore:
             found = float(self.function(rollout))
         except Exception as error:
             said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-            raise InputError(f"task {self.task}: its score fails on an episode: {said}") from error
+            raise InputError(
+                f"task {self.task}: its score fails on an episode: {said}; expected a finite number"
+            ) from error
         if not math.isfinite(found):
             raise InputError(f"task {self.task}: its score of an episode is {found}; expected a finite number")
         return found
@@ -309,6 +323,8 @@ def read_task(name: str) -> Task:
     names = document.pop("fields", [])
     if not all(isinstance(each, str) for each in names):
         raise InputError(f"{path}: fields = {reprlib.repr(names)}; expected a list of texts")
+    if twice := [each for each in names if names.count(each) > 1]:
+        raise InputError(f"{path}: fields has {twice[0]!r} {names.count(twice[0])} times; expected names that differ")
     text = document.pop("text").strip()
     changes = {"short_steps" if key == "steps" else key: value for key, value in short.items()}
     for key in ("env", "score"):

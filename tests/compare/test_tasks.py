@@ -164,7 +164,7 @@ def test_calls_and_tokens_of_a_served_model_are_counted(task: Path, tmp_path: Pa
 
     folder = tmp_path / "out"
     words = ["--task", task, "--methods", "random,ppo-true", *QUICK, "--set", "random.programs=2"]
-    words += ["--set", "search.samples=1", "--set", "model.answer_format=code", "--transfer-env", HEAVY]
+    words += ["--set", "model.answer_format=code", "--transfer-env", HEAVY]
     with ChatServer(answer=answer) as server:
         found = compared([*words, "--llm-url", server.url, "--out", folder], capsys)
         told = used(found)["random"]
@@ -326,7 +326,7 @@ def test_settings_go_to_the_searches_that_have_them() -> None:
     sets = ("eureka.rounds=2", "search.population=7", "policy.train_steps=64", "model.temperature=0.5")
     shared, own = told_apart(("grace", "eureka", "random", "bc"), sets)
     assert (shared, own) == (sets[1::2], sets[::2])
-    fit = resolve(sets=shared, flags={"expand.rounds": 3, "expand.trust": True, "stop.plateau": None})
+    fit = resolve(sets=shared, flags={"expand.rounds": 3, "expand.trust": True, "stop.max_seconds": 9})
     comparison = comparison_of({"methods": ("grace", "eureka", "random", "bc"), "searches": own})
     searches = Settings(comparison, fit).searches
     assert [*searches] == ["grace", "eureka", "random"]
@@ -334,6 +334,13 @@ def test_settings_go_to_the_searches_that_have_them() -> None:
     eureka, chance = searches["eureka"], searches["random"]
     assert (eureka.method, eureka.own(EurekaConfig).rounds, chance.policy.train_steps) == ("eureka", 2, 64)
     assert (eureka.model.temperature, eureka.expand.rounds, eureka.expand.trust) == (0.5, 0, True)
+    assert (eureka.stop.max_seconds, eureka.stop.plateau, fit.stop.plateau) == (9, None, 15)
+
+
+def test_a_search_in_the_place_of_graces_shares_its_settings() -> None:
+    fit = resolve(flags={"method": "random", "policy.train_steps": 64, "stop.max_calls": 3})
+    eureka = Settings(comparison_of({"methods": ("grace", "eureka")}), fit).search("eureka")
+    assert (eureka.method, eureka.stop.max_calls, eureka.policy.train_steps) == ("eureka", 3, 64)
 
 
 def test_a_search_has_no_more_processes_than_its_job(task: Path, tmp_path: Path) -> None:

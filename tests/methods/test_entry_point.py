@@ -74,7 +74,7 @@ def called(installed: Path, *arguments: str, code: int = 0) -> str:
 
 def fitted(installed: Path, server: ChatServer, out: Path, *more: str) -> dict[str, object]:
     """The JSON of a fit with the toy."""
-    asked = ("--method", "toy", "--llm-url", server.url, "--samples-per-call", "1", "--answer-format", "code")
+    asked = ("--method", "toy", "--llm-url", server.url, "--answer-format", "code")
     printed = called(installed, "fit", *asked, "--out", str(out), "--set", "search.lag=1", "--json", *more)
     found: dict[str, object] = json.loads(printed.splitlines()[-1])
     return found

@@ -12,6 +12,10 @@ import pytest
 
 from grace_irl.cli import main
 from grace_irl.demos import save
+from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.methods.map_elites import MapElites, MapElitesSettings
+from grace_irl.programs.program import Program
+from grace_irl.search.protocol import Request, Result
 from tests.fakes.data import vector_set
 from tests.propose.client.server import ChatServer
 from tests.runs.test_model_runs import Model
@@ -55,6 +59,18 @@ def test_fit_resume_and_replay(tmp_path: Path, capsys: Capture) -> None:
     page = (tmp_path / "whole" / "report.html").read_text(encoding="utf-8")
     assert "Columns (2): Kendall" in page
     assert page.count(">tau from ") == 2
+
+
+@pytest.mark.parametrize(("samples", "groups"), [(8, [8, 8, 4, 8, 2]), (1, [1] * 30)])
+def test_no_more_new_programs_are_asked_for_than_the_first(samples: int, groups: list[int]) -> None:
+    search = MapElites(MapElitesSettings(programs=30, first=20), samples, 0)
+    asked: list[Request] = []
+    while request := search.ask():
+        asked.append(request)
+        program = Program(f"p{request.index}", "", 10)
+        search.tell(Result(request, program, Evaluation("ok", score=float(request.index))))
+    assert [each.operator for each in asked] == ["initialise"] * 20 + ["mutate"] * 10
+    assert [each.samples for each in asked if each.sample == 0] == groups
 
 
 def test_decisions_in_a_generation_without_requests_are_counted(tmp_path: Path, capsys: Capture) -> None:

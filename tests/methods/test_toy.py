@@ -37,7 +37,7 @@ TOYS = loaded()
 
 def test_from_python_without_demonstrations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(METHODS, "toy", TOYS.METHOD)
-    own: dict[str, Any] = {"tries": 4, "aim": 2.0, "samples_per_call": 1, "answer_format": "code"}
+    own: dict[str, Any] = {"tries": 4, "aim": 2.0, "answer_format": "code"}
     with ChatServer(answer=Model()) as server:
         run = grace_irl.fit(method="toy", llm_url=server.url, out=tmp_path / "run", **own)
     assert (run.method, run.calls, run.best.score) == ("toy", 4, -run.best.metrics["distance"])

@@ -16,10 +16,12 @@ from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.methods.directed_operators import OPERATORS as DIRECTED
 from grace_irl.methods.grace_operators import OPERATORS, initialise, mutate
 from grace_irl.propose.briefing import PromptBudget, brief
-from grace_irl.propose.material import Material
+from grace_irl.propose.material import Material, ParentMaterial
 from grace_irl.propose.protocol import Attempt
 from grace_irl.propose.rendering import COMMON, clean
 from grace_irl.propose.tokens import estimate
+from grace_irl.tasks.operators import operators
+from grace_irl.tasks.task import Task
 from tests.propose import asked
 
 PROMPTS = asked.prompts()
@@ -272,6 +274,18 @@ def test_an_answer_without_a_program_is_allowed_where_the_search_heeds_it() -> N
     assert said not in OPERATORS["mutate"](brief(asked.vectors()), asked.material(asked.vectors())).user
     assert said not in DIRECTED["mutate"](brief(asked.grids()), given).user
     assert said not in DIRECTED["reflect"](brief(asked.grids()), given).user
+
+
+@pytest.mark.parametrize("judged", ["by demonstrations", "by policies"])
+def test_the_way_of_a_first_program_is_a_change_of_its_structure(judged: str) -> None:
+    task = Task("tiny", "CartPole-v1", "Balance a pole.", "tests.tasks.scores:length")
+    writes = DIRECTED if judged == "by demonstrations" else operators(task)
+    problem = asked.grids()
+    plain, parent = brief(problem), ParentMaterial(asked.SOURCE, asked.evaluation(problem))
+    first = replace(asked.material(problem), parents=(parent,))
+    assert writes["path"](plain, first) == writes["structure"](plain, first)
+    later = replace(first, ancestors=(parent,))
+    assert writes["path"](plain, later) != writes["structure"](plain, later)
 
 
 def test_worst_tasks_come_first() -> None:

@@ -18,6 +18,7 @@ from grace_irl.config import Config
 from grace_irl.demos import save
 from grace_irl.errors import GraceError, InputError
 from grace_irl.methods import grace
+from grace_irl.methods.registry import METHODS
 from grace_irl.rl.matching import EnvironmentSpec
 from grace_irl.runs.config import method_named, resolve, to_toml
 from grace_irl.runs.expand import expansion
@@ -37,6 +38,19 @@ def test_the_defaults_are_those_of_table_6() -> None:
     search = resolve().search
     assert (search.population, search.elite, search.generations) == (20, 4, 100)
     assert (search.include_expert, search.incorrect_only, search.expert_only) == (0.25, 0.5, 0.75)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_only_methods_that_say_so_end_at_a_plateau_by_default(name: str, tmp_path: Path) -> None:
+    own = {"grace": 15, "map-elites": 15}.get(name)
+    assert resolve(flags={"method": name}).stop.plateau == own
+    assert resolve(flags={"method": name, "stop.plateau": 4}).stop.plateau == 4
+    file = tmp_path / "c.toml"
+    file.write_text(to_toml(resolve(flags={"method": "map-elites"})))
+    assert resolve(file, flags={"method": name}).stop.plateau == own
+    assert resolve(file, ["stop.plateau=15"], {"method": name}).stop.plateau == 15
+    file.write_text(to_toml(resolve(flags={"method": "eureka", "stop.plateau": 15})))
+    assert resolve(file).stop.plateau == 15
 
 
 def test_file_yields_to_set_and_set_yields_to_flags(tmp_path: Path) -> None:
@@ -85,6 +99,12 @@ def test_what_does_not_fit_is_one_line(settings: list[str], said: str) -> None:
         resolve(sets=settings)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["inf", "nan", "1e308", "-1"])
+def test_a_weight_of_exploration_is_a_number_that_compares_with_scores(value: str) -> None:
+    with pytest.raises(InputError, match=r"^setting 'tree.exploration' is "):
+        resolve(sets=[f"tree.exploration={value}"], flags={"method": "rf-agent"})
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

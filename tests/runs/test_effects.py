@@ -64,6 +64,15 @@ def refusal(capsys: pytest.CaptureFixture[str], arguments: Sequence[object]) -> 
         (["--set", "proposer.recording=x"], "expected --replay RUN"),
         (["--max-tokens", "9", "--proposer", "drafts"], "--max-tokens: no effect, since this run has no model"),
         (["--max-cost", "9", "--proposer", "drafts"], "--max-cost: no effect"),
+        (
+            ["--method", "random", "--samples-per-call", "4", "--llm-url", URL],
+            "--samples-per-call has no effect with this method; expected it with --method grace or map-elites, or left",
+        ),
+        (["--method", "eureka", "--set", "search.samples=1", "--llm-url", URL], "no effect with method 'eureka'"),
+        (
+            ["--method", "eureka", "--programs", "3"],
+            "expected it with --method map-elites, random, revolve or rf-agent, or left out",
+        ),
         (["--prompt-tokens", "5000", "--images", "--proposer", "drafts"], "--prompt-tokens, --images: no effect"),
     ],
 )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -286,6 +288,60 @@ def test_a_repair_that_is_kept_is_not_asked_for_again(tmp_path: Path) -> None:
     assert set(before[1]) <= set(second.records)
 
 
+class Twice:
+    """Its first two answers are the same program, which fails; the second comes late. Repairs differ."""
+
+    def __init__(self, late: float = 0.0) -> None:
+        self.late = late
+
+    async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
+        del parents
+        if request.index == 1:
+            await asyncio.sleep(self.late)
+        return Proposal("x = (" if request.index < 2 else f"x = {50 + request.index}")
+
+    async def follow(
+        self, step: Step, request: Request, parents: Sequence[Parent], failed: Parent, attempt: int
+    ) -> Proposal | None:
+        del step, parents, failed, attempt
+        return Proposal(f"x = {30 - request.index}")
+
+
+class Silent:
+    """Has no answers."""
+
+    async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
+        raise AssertionError((request, parents))
+
+    async def follow(
+        self, step: Step, request: Request, parents: Sequence[Parent], failed: Parent, attempt: int
+    ) -> Proposal | None:
+        raise AssertionError((step, request, parents, failed, attempt))
+
+
+@pytest.mark.parametrize("late", [0.0, 0.3])
+def test_a_failing_program_that_two_requests_bring_is_repaired_twice_at_any_speed(tmp_path: Path, late: float) -> None:
+    search = IndependentSearch(IndependentSettings(4), 0)
+    engine, store = make(tmp_path, Twice(late), Values(), search=search, lag=4)
+    asyncio.run(engine.run())
+    sources = sorted(each.program.source for each in store.records().values())
+    assert sources == ["x = (", "x = 29", "x = 30", "x = 52", "x = 53"]
+
+
+def test_a_resumed_run_follows_the_repairs_that_it_has(tmp_path: Path) -> None:
+    whole, store = make(tmp_path, Twice(), Values(), search=IndependentSearch(IndependentSettings(4), 0), lag=4)
+    asyncio.run(whole.run())
+    told = store.told()
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "run.db")) as database, database:
+        for table in ("results", "fates", "programs"):
+            database.execute(f"DELETE FROM {table} WHERE idx >= 1")
+    again, store = make(tmp_path, Silent(), Values(), search=IndependentSearch(IndependentSettings(4), 0), lag=4)
+    asyncio.run(again.run())
+    assert again.records.keys() == whole.records.keys()
+    assert [each.program_id for each in store.told().values()] == [each.program_id for each in told.values()]
+
+
 def test_parents_come_with_their_sketch(tmp_path: Path) -> None:
     proposer = Numbers()
     engine, store = make(tmp_path, proposer, Values())
@@ -308,6 +364,23 @@ def test_a_program_is_scored_once(tmp_path: Path) -> None:
     assert sorted(evaluator.scored) == ["x = 0", "x = 1"]
     assert len(store.records()) == 2
     assert [row.fate.verdict for row in store.fates()].count("duplicate") == len(store.told()) - 2
+
+
+@pytest.mark.parametrize(("ignores", "times"), [(True, 1), (False, 2)])
+def test_an_evaluator_that_ignores_the_bar_scores_a_program_once(tmp_path: Path, ignores: bool, times: int) -> None:
+    class Asked(Values):
+        ignores_bar = ignores
+
+    class Same(Numbers):
+        async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
+            del parents
+            return Proposal("x = 7" if request.index in (16, 18) else f"x = {20 + request.index}")
+
+    evaluator = Asked()
+    search = IndependentSearch(IndependentSettings(24), 0)
+    engine, _ = make(tmp_path, Same(), evaluator, search=search, lag=8)
+    asyncio.run(engine.run())
+    assert evaluator.scored.count("x = 7") == times
 
 
 def test_proposals_in_flight_overlap(tmp_path: Path) -> None:

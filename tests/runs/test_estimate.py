@@ -118,6 +118,12 @@ def test_caps(demos: Path) -> None:
     assert caps["max-cost"].most == found.most.cost
 
 
+def test_a_plateau_is_an_assumption_of_methods_that_count_all_programs(demos: Path) -> None:
+    said = "plateau may end either run sooner: 4 generations without improvement"
+    assert said in of(demos, **{"method": "eureka", "stop.plateau": 4}).assumptions
+    assert not any("plateau" in line for line in of(demos, method="eureka").assumptions)
+
+
 def test_goal_states_that_are_missing_are_a_note(demos: Path) -> None:
     found = of(demos, **{"data.label": "goal"})
     assert any("goal states of" in note for note in found.notes)

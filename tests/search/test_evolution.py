@@ -19,7 +19,7 @@ from grace_irl.programs.program import Program
 from grace_irl.runs.config import resolve
 from grace_irl.search.evolution import ATTEMPTS, Evolution, EvolutionSettings
 from grace_irl.search.protocol import Fate, Request, Result, Wait
-from grace_irl.search.ranks import Scored, ranked, rivals, winner, winners
+from grace_irl.search.ranks import Scored, merit, ranked, rivals, winner, winners
 
 SMALL = EvolutionSettings(population=4, elite=1, generations=3)
 
@@ -345,6 +345,14 @@ def test_floors_are_merits() -> None:
         program = Program(f"p{number}", "", 10, prior=-2.0 * number)
         search.tell(Result(request, program, evaluation(-0.1)))
     assert (search.bar.floor, search.bar.elite) == (pytest.approx(-0.7), pytest.approx(-0.1))
+
+
+def test_a_prior_counts_beside_a_fitness_only() -> None:
+    """A score of trained policies is no log-likelihood of labels."""
+    better = Scored(Program("a", "a", 10, prior=-9.0), Evaluation("ok", score=0.9), 0)
+    worse = Scored(Program("b", "b", 10), Evaluation("ok", score=0.1), 1)
+    assert [each.program.id for each in winners([worse, better])] == ["a", "b"]
+    assert merit(better) == 0.9
 
 
 def test_no_winner_without_candidates() -> None:

@@ -132,6 +132,14 @@ def test_an_expansion_asks_by_the_actions_in_order() -> None:
     assert {r.samples for r in found.requests} == {1}
 
 
+def test_counts_beyond_the_budget_take_no_memory() -> None:
+    settings = TreeSettings(programs=6, first=2, actions=(("weights", 10**12),))
+    found = drive(TreeSearch(settings, 0), table([], rest=0.5))
+    assert [r.operator for r in found.requests] == ["initialise"] * 2 + ["weights"] * 4
+    found = drive(TreeSearch(TreeSettings(programs=3, first=10**12), 0), table([], rest=0.5))
+    assert [r.operator for r in found.requests] == ["initialise"] * 3
+
+
 def test_values_and_visits_of_a_tree_by_hand() -> None:
     settings = TreeSettings(programs=9, first=3, actions=TWO)
     search = TreeSearch(settings, 0)

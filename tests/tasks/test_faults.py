@@ -17,6 +17,7 @@ import gymnasium
 
 from grace_irl.cli import main
 from grace_irl.errors import InputError
+from grace_irl.rl.evaluation import Rollout
 from grace_irl.runs.run import opened
 from grace_irl.tasks.environment import TaskEnvironment
 from grace_irl.tasks.random_episodes import random_episodes
@@ -120,6 +121,7 @@ def test_code_in_a_module_counts_as_code_in_a_file_does(tmp_path: Path, monkeypa
         (WHOLE + "[short]\nfloor = 0.5\n", "floor = 0.5; expected steps and a finite floor"),
         (WHOLE + "[short]\nsteps = 100\n", "steps = 100; expected steps and a finite floor"),
         (WHOLE + "[short]\nsteps = 100\nfloor = nan\n", "floor = nan; expected steps and a finite floor"),
+        (WHOLE + 'fields = ["x", "v", "x", "w"]\n', "fields has 'x' 2 times; expected names that differ"),
         (WHOLE.replace("CartPole-v1", "own.py:make") + "[options]\nspeed = 3\n", "a function of yours"),
         (WHOLE.replace("tests.tasks.scores:length", ":length"), "expected info:KEY, package.module:function"),
         (WHOLE.replace("tests.tasks.scores:length", "info:"), "expected info:KEY, package.module:function"),
@@ -146,6 +148,8 @@ def test_a_floor_may_be_a_whole_number(tmp_path: Path) -> None:
         ('n_envs = "4"', "a number"),
         ("norm_reward = 1", "true or false"),
         ("log_std_init = inf", "a finite number"),
+        ("batch_size = 1", "at least 2"),
+        ("net_arch = [8, -4]", "layers of at least 1"),
     ],
 )
 def test_settings_of_ppo_have_ranges(line: str, said: str, tmp_path: Path) -> None:
@@ -154,6 +158,28 @@ def test_settings_of_ppo_have_ranges(line: str, said: str, tmp_path: Path) -> No
         assert task.settings
     assert f"[ppo] {line.split(' = ')[0]} = " in str(found.value)
     assert f"expected {said}" in str(found.value)
+
+
+def test_a_rollout_of_one_step_has_nothing_to_normalise(tmp_path: Path) -> None:
+    task = read_task(written(tmp_path, f"{WHOLE}[ppo]\nn_envs = 1\nn_steps = 1\n"))
+    with pytest.raises(InputError, match=r"\[ppo\] n_envs \* n_steps = 1; expected at least 2"):
+        assert task.settings
+
+
+def test_a_goal_that_an_environment_does_not_have_is_no_score() -> None:
+    task = replace(TASK, score="grace_irl.tasks.scores:success")
+    episode = random_episodes(task, 1)[0]
+    with pytest.raises(InputError, match=r"info has neither 'is_success' nor 'success' .*expected a finite number"):
+        task.scorer()(Rollout(episode, 0.0))
+    assert [task.scorer()(Rollout(episode, 0.0, success=each)) for each in (True, False)] == [1.0, 0.0]
+
+
+def test_an_environment_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("def make(name):\n    pass\n", encoding="utf-8")
+    for task in (replace(TASK, env=f"{tmp_path / 'own.py'}:make"), replace(TASK, options={"speed": 3})):
+        with pytest.raises(InputError, match="; expected ") as found:
+            task.make()
+        assert ("[options]" in str(found.value)) is bool(task.options)
 
 
 def test_episodes_of_a_wrapped_environment_are_those_of_its_own(tmp_path: Path) -> None:

@@ -193,7 +193,6 @@ def test_a_model_reads_the_task_and_the_course_of_components(task: Path, tmp_pat
                 "tree.first=1",
                 'tree.actions="1,1,0,0,0"',
                 "search.lag=1",
-                "search.samples=1",
             ),
         )
     assert run.programs == 3

@@ -17,9 +17,11 @@ from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Evaluation, Evaluator
 from grace_irl.evaluate.rewards import MemoryCache
+from grace_irl.methods.map_elites import niche_of
 from grace_irl.propose.material import Workbench
 from grace_irl.rl.curve import Point, from_json
 from grace_irl.sandbox import open_sandbox
+from grace_irl.search.ranks import Scored
 from grace_irl.tasks.policy_evaluator import PolicyEvaluator, PolicySettings, components
 from grace_irl.tasks.random_episodes import random_episodes
 from grace_irl.tasks.task import Task
@@ -170,6 +172,7 @@ def test_a_short_training_with_a_floor_saves_the_full_one(tmp_path: Path) -> Non
     assert "below 400" in found.message
     assert found.score == found.evidence["policy"]["short"][-1]["score"] < 400
     assert found.metrics["steps"] == 128
+    assert niche_of(Scored(program(UP), found, 0), 5)[1] == 1  # the column of two components
     assert [each.name for each in (tmp_path / TRAININGS).glob("*/*")] == ["short-0"]
     low = judged(tmp_path, UP, replace(task, floor=1.0))
     assert low.score == low.metrics["best"]

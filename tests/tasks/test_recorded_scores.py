@@ -93,7 +93,6 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
             first_programs=2,
             actions="1,1,0,0,0",
             lag=1,
-            samples_per_call=1,
             task=folder / "pole.toml",
         )
     assert run.programs >= 4

@@ -68,7 +68,7 @@ class Designer:
     - "weights": the parent with other weights of the same signs.
     - "mutate": "structure" or "weights".
     - "reflect": "mutate", but a term that hardly moved along training is dropped first.
-    - "crossover": terms of the parents.
+    - "crossover": terms of the parents. If nothing else differs from the parents, the weights are new.
     - "path": another step of the kind that led from the nearest ancestor to the parent.
     - "different": a new design that reads no quantity of the parents and ancestors.
 
@@ -143,7 +143,10 @@ class Designer:
         step = self._steps[operator]
         read = own if operator == "crossover" else designs
         found = self._unlike(own, lambda: step(rng, parents, read))
-        found = found or self._unlike(own, lambda: self._structure(rng, first))
+        if not found and operator == "crossover":
+            found = self._unlike(own, lambda: self._weights(rng, self._crossover(rng, own)))
+        elif not found:
+            found = self._unlike(own, lambda: self._structure(rng, first))
         return found, "" if found else "the rollouts suggest no other term"
 
     @staticmethod
