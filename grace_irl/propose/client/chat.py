@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -24,6 +25,7 @@ from grace_irl.propose.protocol import AnswerFormat, Completion, Prompt, Questio
 
 LEAST_ANSWER = 512  # minimum tokens of room for an answer; with less room, the prompt has to become shorter
 TRIES = {"time-out": 3, "too long": 2}  # maximum attempts after failures of these kinds, which take long
+RETURNS = 3  # maximum number of times that the server goes away and comes back during one request
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,9 @@ class _Bound:
         opening: lock, so that only one call makes the first contact.
         probing: lock, so that only one call sends the probe that finds the answer format.
         watch: object that waits for a server that is away.
+        trial: object that waits for a server that is there and answers nothing, not even `recovery.TRIAL`.
+        suspects: lock, so that requests during which the server went away twice are sent one at a time. One of them may
+            be the reason.
     """
 
     loop: asyncio.AbstractEventLoop
@@ -45,6 +50,8 @@ class _Bound:
     opening: asyncio.Lock
     probing: asyncio.Lock
     watch: ServerWatch
+    trial: ServerWatch
+    suspects: asyncio.Lock
 
 
 @dataclass(frozen=True)
@@ -92,6 +99,7 @@ class ChatClient:
         self._model = ""
         self._catalogue = Catalogue()
         self._format: AnswerFormat | None = None if settings.answer_format == "auto" else settings.answer_format
+        self._answered = 0.0  # time of the last answer
         self._bound: _Bound | None = None
 
     async def __aenter__(self) -> ChatClient:
@@ -150,7 +158,8 @@ class ChatClient:
             CallFailed: the last attempt failed. The error's `answers` are the answers that have arrived.
             ContextOverflow: the prompt leaves no room for an answer.
             InputError: as in `open`; also if the server refuses the key later.
-            ServerGone: the server was away or too busy for longer than `ChatSettings.patience`.
+            ServerGone: the server was away, too busy, or failed at every request for longer than
+                `ChatSettings.patience`.
         """
         sent = schema if (answer or await self.answer_format()) == "json" else None
         await self.open()
@@ -213,19 +222,28 @@ class ChatClient:
         bound, self._bound = self._bound, None
         if bound is not None and bound.loop is asyncio.get_running_loop():
             bound.watch.close()
+            bound.trial.close()
             await bound.wire.close()
 
     def _here(self) -> _Bound:
         loop = asyncio.get_running_loop()
         if self._bound is None or self._bound.loop is not loop:
             wire = Wire(self.settings, self._key)
+
+            async def tried() -> None:
+                trial = _Question(recovery.TRIAL, 1, None, recovery.TRIAL_TOKENS)
+                await self._request(wire, *self._payload(trial, trial.max_tokens))
+
+            patience = self.settings.patience
             self._bound = _Bound(
                 loop=loop,
                 wire=wire,
                 slots=asyncio.Semaphore(self.settings.concurrency),
                 opening=asyncio.Lock(),
                 probing=asyncio.Lock(),
-                watch=ServerWatch(wire.models, self.settings.patience, self._backoff, self._on_note),
+                watch=ServerWatch(wire.models, patience, self._backoff, self._on_note),
+                trial=ServerWatch(tried, patience, self._backoff, self._on_note),
+                suspects=asyncio.Lock(),
             )
         return self._bound
 
@@ -234,7 +252,7 @@ class ChatClient:
             return Catalogue(await bound.wire.models())
         except CallFailure as failure:
             problem = failure
-        if problem.status in (429, 500, 502, 503, 504):  # the server is there, and may be loading its model
+        if problem.busy or problem.status in (500, 504, 524):  # the server is there, and may be loading its model
             await bound.watch.wait(self._diagnosis.quote(problem))
             try:
                 return Catalogue(await bound.wire.models())
@@ -271,11 +289,13 @@ class ChatClient:
         context = self._catalogue.context_length(self._model)
         max_tokens = min(question.max_tokens, context - 1) if context else question.max_tokens
         async with bound.slots:
-            started, tries, kinds = time.monotonic(), 0, Counter[str]()
+            started, tries, kinds, returns = time.monotonic(), 0, Counter[str](), 0
             while True:
                 payload, n = self._payload(question, max_tokens)
                 try:
-                    return await self._request(bound, payload, n)
+                    async with bound.suspects if returns > 1 else nullcontext():
+                        sent = time.monotonic()
+                        return await self._request(bound.wire, payload, n)
                 except CallFailure as failure:
                     problem = failure
                 kinds[problem.kind] += 1
@@ -286,40 +306,57 @@ class ChatClient:
                 for note in self._dialect.learn(problem, payload, kinds[problem.kind]):
                     self._on_note(f"{note} ({self._diagnosis.quote(problem)})")
                 # If the client has learnt from the failure, the payload is different and is sent immediately.
-                if self._payload(question, max_tokens)[0] == payload:
-                    if declined(problem):
-                        return (Completion("", "refusal"),) * n
-                    error = self._diagnosis.final(problem, self._model, self._catalogue)
-                    if error:
-                        raise error
-                    if problem.away and await bound.watch.wait(self._diagnosis.quote(problem)):
-                        started, tries = time.monotonic(), 0
-                        kinds.clear()
-                    else:
-                        await self._pause(problem, tries, kinds[problem.kind], time.monotonic() - started)
+                if self._payload(question, max_tokens)[0] != payload:
+                    continue
+                if declined(problem):
+                    return (Completion("", "refusal"),) * n
+                error = self._diagnosis.final(problem, self._model, self._catalogue)
+                if error:
+                    raise error
+                if await self._back(bound, problem, kinds[problem.kind], sent):
+                    returns += 1
+                    if returns == RETURNS:
+                        said = self._diagnosis.quote(problem)
+                        raise CallFailed(
+                            f"no answer: the server went away {returns} times while it had this request ({said})"
+                        )
+                    started, tries = time.monotonic(), 0
+                    kinds.clear()
+                else:
+                    if problem.busy and time.monotonic() - started + problem.retry_after > self.settings.patience:
+                        raise self._diagnosis.too_busy(problem, self.settings.patience)
+                    await asyncio.sleep(self._backoff.delay(tries, problem.retry_after))
 
-    async def _request(self, bound: _Bound, payload: dict[str, Any], n: int) -> tuple[Completion, ...]:
+    async def _request(self, wire: Wire, payload: dict[str, Any], n: int) -> tuple[Completion, ...]:
         started = time.monotonic()
-        body = await bound.wire.chat(payload)
+        body = await wire.chat(payload)
         got = answers(body, n, time.monotonic() - started)
+        self._answered = time.monotonic()
         self._dialect.accepted(payload, len(got))
         return got
 
-    async def _pause(self, problem: CallFailure, tries: int, same: int, spent: float) -> None:
-        """Wait before the next attempt, or raise the final error.
+    async def _back(self, bound: _Bound, problem: CallFailure, same: int, sent: float) -> bool:
+        """Whether the server was away after a failure and is back, so that attempts are counted anew.
 
         Args:
-            problem: the last failure.
-            tries: number of failures since the server was last away.
-            same: number of these failures that are of the same kind as `problem`.
-            spent: seconds since the first attempt, or since the server was last away.
+            bound: connections to the server.
+            problem: the failure.
+            same: number of failures of this kind since the first attempt, or since the server was last away.
+            sent: time at which the last attempt began.
+
+        Raises:
+            CallFailed: the attempts are used up, and the server answers other requests.
+            ServerGone: the server did not come back within `ChatSettings.patience`.
         """
-        if problem.busy:
-            if spent + problem.retry_after > self.settings.patience:
-                raise self._diagnosis.too_busy(problem, self.settings.patience)
-        elif same >= min(self.settings.attempts, TRIES.get(problem.kind, self.settings.attempts)):
-            raise CallFailed(f"no answer after {same} tries ({problem.kind}: {self._diagnosis.quote(problem)})")
-        await asyncio.sleep(self._backoff.delay(tries, problem.retry_after))
+        said = self._diagnosis.quote(problem)
+        if problem.away:
+            return await bound.watch.wait(said)
+        if problem.busy or same < min(self.settings.attempts, TRIES.get(problem.kind, self.settings.attempts)):
+            return False
+        # A server that fails at every request is away. Otherwise its failures would become results of the run.
+        if problem.kind != "too long" and self._answered < sent and await bound.trial.wait(said):
+            return True
+        raise CallFailed(f"no answer after {same} tries ({problem.kind}: {said})")
 
 
 def _shortened(found: ContextOverflow, wanted: int, max_tokens: int) -> int:

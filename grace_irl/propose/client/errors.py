@@ -62,6 +62,9 @@ Kind = Literal[
 ]
 
 LONGEST = 10_000  # maximum characters of a server's message that are kept
+# A proxy that reaches no server sends one of these statuses (520 and above: Cloudflare). So may a busy server.
+AWAY = (502, 503, 520, 521, 522, 523)
+OVERLOADED = 529  # Anthropic's status for a busy server
 
 
 @dataclass(eq=False)
@@ -89,16 +92,13 @@ class CallFailure(Exception):  # noqa: N818  a failed request is no defect
 
     @property
     def away(self) -> bool:
-        """Whether the server may be away: there is no connection, or the status is 502 or 503.
-
-        A proxy that finds no server sends these statuses. A busy server may send them, too, so they also count as busy.
-        """
-        return (self.kind == "connection" and self.status == 0) or self.status in (502, 503)
+        """Whether the server may be away: there is no connection, or a proxy reaches no server."""
+        return (self.kind == "connection" and self.status == 0) or self.status in AWAY
 
     @property
     def busy(self) -> bool:
         """Whether the server may be present but too busy for a request."""
-        return self.kind == "busy" or self.status in (502, 503)
+        return self.kind == "busy" or self.status in (*AWAY, OVERLOADED)
 
     @property
     def code(self) -> str:

@@ -2,7 +2,8 @@
 
 `Diagnosis` turns failures into errors for the user, unless another attempt may help. `Backoff` gives the waiting times
 between attempts. `ServerWatch` waits for a server that is away, once for all calls. `Catalogue` is the server's list of
-models. The probe (`PROMPT`, `passed`) tests whether the model writes correct JSON.
+models. `TRIAL` tests whether a server answers at all. The probe (`PROMPT`, `passed`) tests whether the model writes
+correct JSON.
 """
 
 from __future__ import annotations
@@ -187,6 +188,13 @@ PROMPT = Prompt(
         f'Write "copied" into its field reasoning.\n\n```python\n{PROGRAM}```\n'
     ),
 )
+
+
+TRIAL, TRIAL_TOKENS = Prompt(system="", user="Say yes."), 16
+"""A prompt that every model can answer, and the maximum tokens of its answer.
+
+If a request fails again and again, the client sends this prompt. The answer tells a request at which the server fails
+from a server that fails at every request."""
 
 
 def passed(answer: Completion) -> bool:
