@@ -200,11 +200,10 @@ def test_a_recording_of_something_else_is_refused(tmp_path: Path) -> None:
 def test_what_cannot_begin_writes_nothing(
     tmp_path: Path, flags: dict[str, object], models: list[dict[str, object]], said: str
 ) -> None:
-    with (
-        ChatServer(answer=Model(), models=models) as server,
-        pytest.raises(InputError, match=re.escape(said)) as caught,
-    ):
-        run_with(server, tmp_path / "run", **flags)
+    with ChatServer(answer=Model(), models=models) as server:
+        server.rule = behaviours.unlisted(server)
+        with pytest.raises(InputError, match=re.escape(said)) as caught:
+            run_with(server, tmp_path / "run", **flags)
     assert "\n" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 

@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -124,8 +124,8 @@ class ChatClient:
         """Make the first contact, find the model, and return its name. Later calls return immediately.
 
         Raises:
-            InputError: the client library is missing, no server is at the address, or the server refuses the key or
-                does not have the model.
+            InputError: the client library is missing, no server is at the address, the server refuses the key, or no
+                model is named and there is not exactly one.
             ServerGone: the server was not ready within `ChatSettings.patience`.
         """
         bound = self._here()
@@ -135,6 +135,21 @@ class ChatClient:
                     self._catalogue = await self._listed(bound)
                     self._model = self._catalogue.chosen(self.settings.model)
         return self._model
+
+    async def check(self) -> tuple[str, AnswerFormat]:
+        """Find the model's name and the answer format, and test before a run whether the server has the model.
+
+        Raises:
+            InputError: as in `open`; also if the server does not have the model.
+            ServerGone: as in `complete`.
+        """
+        name, tried = await self.open(), self._format is None
+        if self._catalogue.models and not self._catalogue.lists(name):
+            self._on_note(f"the server does not list the model {name!r}, and is asked for it all the same")
+        if not tried and not self._catalogue.lists(name):
+            with suppress(CallFailed, ContextOverflow):
+                await self.complete(recovery.TRIAL, max_tokens=recovery.TRIAL_TOKENS)
+        return name, await self.answer_format()
 
     async def complete(
         self,

@@ -138,7 +138,15 @@ _OVERFLOW = re.compile(
     re.IGNORECASE,
 )
 _ROLE = re.compile(r"system role|system message|roles must alternate|only user and assistant roles", re.IGNORECASE)
-_MODEL = re.compile(r"\bmodel\b.{0,80}(?:not (?:exist|found)|unknown|invalid)|model_not_found", re.IGNORECASE)
+_MODEL = re.compile(
+    # vLLM, OpenAI: "The model `x` does not exist"; DeepSeek: "Model Not Exist"; Gemini: "models/x is not found for API"
+    r"\bmodels?\b.{0,80}\bnot (?:exist|found)\b|model_not_found"
+    # LiteLLM: "Invalid model name passed in model=x"; Mistral: "Invalid model: x"; OpenRouter: "x is not a valid model"
+    r"|\binvalid model(?: name\b|:)|\bunknown model\b|\bnot a valid model\b"
+    # Anthropic: "model: x", Azure: "The API deployment for this resource does not exist"
+    r"|not_found_error model:|DeploymentNotFound",
+    re.IGNORECASE,
+)
 
 
 def overflow(failure: CallFailure) -> ContextOverflow | None:

@@ -38,24 +38,34 @@ class Catalogue:
         """Names of the models, in the server's order."""
         return [str(one["id"]) for one in self.models]
 
+    @property
+    def shown(self) -> str:
+        """The first names of models, for a message."""
+        shown = ", ".join(repr(name)[1:-1][:80] for name in self.names[:20])
+        return (f"{shown}, …" if len(self.names) > 20 else shown) or "none that it lists"
+
     def chosen(self, wanted: str) -> str:
         """Return the name of the model to use: `wanted`, or the server's only model if `wanted` is "".
 
+        A server may have `wanted` and not list it: aliases, deployments of Azure, names with a suffix.
+
         Raises:
-            InputError: the server does not have this model, or `wanted` is "" and there is not exactly one model.
+            InputError: `wanted` is "" and there is not exactly one model.
         """
         if not wanted:
             if len(self.names) != 1:
-                found = f"{len(self.names)} models ({_shown(self.names)})"
+                found = f"{len(self.names)} models ({self.shown})"
                 raise InputError(f"the server has {found}; expected one: name it with --model")
             return self.names[0]
-        if self.models and self._entry(wanted) is None:
-            raise self.unknown(wanted)
         return wanted
+
+    def lists(self, name: str) -> bool:
+        """Whether the server lists this model."""
+        return self._entry(name) is not None
 
     def unknown(self, wanted: str) -> InputError:
         """The error for a model that the server does not have."""
-        return InputError(f"the server has no model {wanted!r}; it has: {_shown(self.names)}; correct --model")
+        return InputError(f"the server has no model {wanted!r}; it has: {self.shown}; correct --model")
 
     def context_length(self, model: str) -> int | None:
         """The model's context in tokens; None if the server does not report it."""
@@ -67,13 +77,8 @@ class Catalogue:
         return next((value for value in found if isinstance(value, int) and value > 1), None)
 
     def _entry(self, name: str) -> Mapping[str, Any] | None:
-        # Ollama lists names with a tag, which users may omit.
-        return next((one for one in self.models if one["id"] in (name, f"{name}:latest")), None)
-
-
-def _shown(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name)[1:-1][:80] for name in names[:20])
-    return (f"{shown}, …" if len(names) > 20 else shown) or "none that it lists"
+        # Ollama lists names with a tag, and Gemini with a folder. Users may omit both.
+        return next((one for one in self.models if one["id"] in (name, f"{name}:latest", f"models/{name}")), None)
 
 
 @dataclass(frozen=True)

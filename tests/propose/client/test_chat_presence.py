@@ -125,8 +125,26 @@ def test_a_server_that_still_loads_is_waited_for(server: ChatServer) -> None:
 )
 def test_models_that_are_not_there(server: ChatServer, models: list[dict[str, Any]], wanted: str, message: str) -> None:
     server.models = models
+    server.rule = says.unlisted(server)
     with pytest.raises(InputError, match=message):
         Talk(server, model=wanted).texts()
+
+
+def test_the_server_decides_about_a_model_that_it_does_not_list(server: ChatServer) -> None:
+    """Azure lists base models and not deployments; other servers have aliases. One trial request goes before a run."""
+    server.models = [{"id": "base"}]
+    talk = Talk(server, model="mine")
+    assert talk.run(lambda client: client.check()) == ("mine", "code")
+    assert talk.notes == ["the server does not list the model 'mine', and is asked for it all the same"]
+    assert [sent["model"] for sent in server.payloads] == ["mine"]
+    server.rule = says.unlisted(server)
+    with pytest.raises(InputError, match="the server has no model 'mine'; it has: base; correct --model"):
+        Talk(server, model="mine").run(lambda client: client.check())
+
+
+def test_a_model_that_is_listed_is_not_tried(server: ChatServer) -> None:
+    assert Talk(server, model="model").run(lambda client: client.check()) == ("model", "code")
+    assert server.payloads == []
 
 
 def test_a_model_that_goes_away(server: ChatServer) -> None:

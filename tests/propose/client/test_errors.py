@@ -183,8 +183,17 @@ def test_only_what_was_sent_is_refused() -> None:
         (failure("The model `nope` does not exist. Valid aliases: dummy.", 404, type="NotFoundError"), True),
         (failure('model "nope" not found, try pulling it first', 404), True),
         (failure("no such thing", 404, code="model_not_found"), True),
+        (failure("models/x is not found for API version v1main, or is not supported for generateContent.", 404), True),
+        (failure("model: x", 404, type="not_found_error"), True),  # Anthropic
+        (failure("The API deployment for this resource does not exist.", 404, code="DeploymentNotFound"), True),
+        (failure("x is not a valid model ID", code=400), True),  # OpenRouter
+        (failure("Model Not Exist"), True),  # DeepSeek
+        (failure("Invalid model name passed in model=x. Call `/v1/models`"), True),  # LiteLLM
         (failure("Not Found", 404), False),
         (failure("temperature must be", 400), False),
+        (failure("This model does not support image input: unknown part type"), False),
+        (failure("temperature 0.8 for this model is invalid"), False),
+        (failure("Unsupported parameter: 'n' with this model; value invalid"), False),
     ],
 )
 def test_a_model_that_a_server_does_not_have(given: CallFailure, expected: bool) -> None:
