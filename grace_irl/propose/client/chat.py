@@ -16,7 +16,7 @@ from typing import Any
 
 from grace_irl.propose.client import recovery
 from grace_irl.propose.client.dialect import Dialect, answers
-from grace_irl.propose.client.errors import CallFailed, CallFailure, ContextOverflow, declined, overflow
+from grace_irl.propose.client.errors import CallFailed, CallFailure, ContextOverflow, declined, overflow, refused_key
 from grace_irl.propose.client.recovery import Backoff, Catalogue, Diagnosis, ServerWatch
 from grace_irl.propose.client.settings import ChatSettings, api_key, redactor
 from grace_irl.propose.client.wire import Wire
@@ -273,7 +273,8 @@ class ChatClient:
                 return Catalogue(await bound.wire.models())
             except CallFailure as failure:
                 problem = failure
-        hopeless = problem.status in (0, 401, 403) or 300 <= problem.status < 400 or problem.kind == "web page"
+        hopeless = problem.status == 0 or refused_key(problem)
+        hopeless = hopeless or 300 <= problem.status < 400 or problem.kind == "web page"
         if self.settings.model and not hopeless:  # not every server lists its models
             return Catalogue()
         raise self._diagnosis.at_first_contact(problem)

@@ -148,6 +148,11 @@ _MODEL = re.compile(
     re.IGNORECASE,
 )
 
+_FLAGGED = re.compile(r"\bmoderation\b|\bflagged\b", re.IGNORECASE)
+_KEY = re.compile(r"\bAPI key (?:not valid|expired|is invalid)|\b(?:invalid|incorrect) API key\b", re.IGNORECASE)
+# Servers that have nothing at the path say nothing, or: "Not Found", "404 page not found", "Invalid URL (POST /chat)".
+_NOWHERE = re.compile(r"^\W*$|\bnot found\W*$|\binvalid url\b|^\s*<", re.IGNORECASE)
+
 
 def overflow(failure: CallFailure) -> ContextOverflow | None:
     """Return the error for a request that exceeds the model's context; None for any other failure."""
@@ -192,8 +197,20 @@ def unknown_model(failure: CallFailure) -> bool:
 
 
 def declined(failure: CallFailure) -> bool:
-    """Whether a filter in front of the model declined the prompt (Azure uses status 400 for that)."""
+    """Whether a filter in front of the model declined the prompt (Azure: status 400, OpenRouter: 403)."""
+    if failure.status == 403:
+        return bool(_FLAGGED.search(failure.said))
     return failure.status == 400 and any(word in failure.code for word in ("content_filter", "content_policy"))
+
+
+def refused_key(failure: CallFailure) -> bool:
+    """Whether the server refuses the key, or wants one (Gemini uses status 400 for a wrong key)."""
+    return failure.status in (401, 403) or (failure.status == 400 and bool(_KEY.search(failure.said)))
+
+
+def no_such_path(failure: CallFailure) -> bool:
+    """Whether the address of chat completions is wrong, as far as the server's message says more than that."""
+    return failure.status == 405 or (failure.status == 404 and bool(_NOWHERE.search(failure.said)))
 
 
 def _names(name: str, text: str) -> bool:

@@ -19,7 +19,14 @@ from typing import Any
 
 from grace_irl.errors import GraceError, InputError
 from grace_irl.programs.parsing import parse
-from grace_irl.propose.client.errors import CallFailed, CallFailure, ServerGone, unknown_model
+from grace_irl.propose.client.errors import (
+    CallFailed,
+    CallFailure,
+    ServerGone,
+    no_such_path,
+    refused_key,
+    unknown_model,
+)
 from grace_irl.propose.protocol import Completion, Prompt
 
 
@@ -106,7 +113,7 @@ class Diagnosis:
                 f"no server at {self.url}: {self.quote(failure)}; expected one that speaks OpenAI's protocol "
                 "(grace-irl serve starts one), or correct --llm-url"
             )
-        if failure.status in (401, 403):
+        if refused_key(failure):
             return self._refused_key(failure)
         if 300 <= failure.status < 400:
             return self._elsewhere(failure)
@@ -122,7 +129,7 @@ class Diagnosis:
 
     def final(self, failure: CallFailure, model: str, catalogue: Catalogue) -> GraceError | None:
         """The error for the user if another attempt would fail in the same way; None if another attempt may succeed."""
-        if failure.status in (401, 403):
+        if refused_key(failure):
             return self._refused_key(failure)
         if 300 <= failure.status < 400:
             return self._elsewhere(failure)
@@ -130,8 +137,13 @@ class Diagnosis:
             return ServerGone(f"the server says that the account has no credit left ({self.quote(failure)})")
         if unknown_model(failure):
             return catalogue.unknown(model)
-        if failure.status in (404, 405):
+        if no_such_path(failure):
             return InputError(f"no chat completions at {self.url} ({self.quote(failure)}); correct --llm-url")
+        if failure.status == 404:
+            return InputError(
+                f"the server at {self.url} has nothing that answers the request ({self.quote(failure)}); "
+                "correct --model or --llm-url, or ask for less"
+            )
         if failure.kind == "rejected":
             return CallFailed(f"the server refuses the request ({self.quote(failure)})")
         return None
