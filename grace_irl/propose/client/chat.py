@@ -14,9 +14,19 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
+from grace_irl.errors import InputError
 from grace_irl.propose.client import recovery
 from grace_irl.propose.client.dialect import Dialect, answers
-from grace_irl.propose.client.errors import CallFailed, CallFailure, ContextOverflow, declined, overflow, refused_key
+from grace_irl.propose.client.errors import (
+    BROKE,
+    CallFailed,
+    CallFailure,
+    ContextOverflow,
+    ServerGone,
+    declined,
+    overflow,
+    refused_key,
+)
 from grace_irl.propose.client.recovery import Backoff, Catalogue, Diagnosis, ServerWatch
 from grace_irl.propose.client.settings import ChatSettings, api_key, redactor
 from grace_irl.propose.client.wire import Wire
@@ -170,7 +180,8 @@ class ChatClient:
             schema: JSON schema of answers in the format "json".
 
         Raises:
-            CallFailed: the last attempt failed. The error's `answers` are the answers that have arrived.
+            CallFailed: the last attempt failed. The error's `answers` are the answers that have arrived. If there are
+                any, an InputError or a ServerGone is its `ending`.
             ContextOverflow: the prompt leaves no room for an answer.
             InputError: as in `open`; also if the server refuses the key later.
             ServerGone: the server was away, too busy, or failed at every request for longer than
@@ -190,6 +201,8 @@ class ChatClient:
             for error in sorted(errors, key=lambda error: isinstance(error, CallFailed)):
                 if isinstance(error, CallFailed):
                     raise CallFailed(str(error), tuple(got)) from None
+                if got and isinstance(error, (InputError, ServerGone)):
+                    raise CallFailed(str(error), tuple(got), error) from None
                 raise error
         answered = [each for each in got if each.finish != "refusal"]
         if not self._said_no_usage and answered and not any(each.tokens_in or each.tokens_out for each in answered):
@@ -283,7 +296,9 @@ class ChatClient:
         most = min(self.settings.max_tokens, recovery.MAX_TOKENS)
         try:
             asked = await self.complete(recovery.PROMPT, recovery.SAMPLES, answer="json", max_tokens=most)
-        except (CallFailed, ContextOverflow):
+        except (CallFailed, ContextOverflow) as error:
+            if isinstance(error, CallFailed) and error.ending:
+                raise error.ending from None
             return "code"
         return "json" if all(map(recovery.passed, asked)) else "code"
 
@@ -305,22 +320,25 @@ class ChatClient:
         context = self._catalogue.context_length(self._model)
         max_tokens = min(question.max_tokens, context - 1) if context else question.max_tokens
         async with bound.slots:
-            started, tries, kinds, returns = time.monotonic(), 0, Counter[str](), 0
+            started, tries, kinds, returns, said = time.monotonic(), 0, Counter[str](), 0, ""
             while True:
                 payload, n = self._payload(question, max_tokens)
                 try:
                     async with bound.suspects if returns > 1 else nullcontext():
+                        if returns > 1:  # the request before this one may have brought the server down
+                            await bound.watch.wait(said)
                         sent = time.monotonic()
                         return await self._request(bound.wire, payload, n)
                 except CallFailure as failure:
                     problem = failure
+                said = self._diagnosis.quote(problem)
                 kinds[problem.kind] += 1
                 tries += 1
                 too_long = overflow(problem)
                 if too_long:
                     max_tokens = _shortened(too_long, question.max_tokens, max_tokens)
                 for note in self._dialect.learn(problem, payload, kinds[problem.kind]):
-                    self._on_note(f"{note} ({self._diagnosis.quote(problem)})")
+                    self._on_note(f"{note} ({said})")
                 # If the client has learnt from the failure, the payload is different and is sent immediately.
                 if self._payload(question, max_tokens)[0] != payload:
                     continue
@@ -330,9 +348,9 @@ class ChatClient:
                 if error:
                     raise error
                 if await self._back(bound, problem, kinds[problem.kind], sent):
-                    returns += 1
+                    # Other statuses of a busy server say nothing about this request.
+                    returns += not problem.busy or problem.status in BROKE
                     if returns == RETURNS:
-                        said = self._diagnosis.quote(problem)
                         raise CallFailed(
                             f"no answer: the server went away {returns} times while it had this request ({said})"
                         )
@@ -365,8 +383,8 @@ class ChatClient:
             ServerGone: the server did not come back within `ChatSettings.patience`.
         """
         said = self._diagnosis.quote(problem)
-        if problem.away:
-            return await bound.watch.wait(said)
+        if problem.away and await bound.watch.wait(said):
+            return True
         if problem.busy or same < min(self.settings.attempts, TRIES.get(problem.kind, self.settings.attempts)):
             return False
         # A server that fails at every request is away. Otherwise its failures would become results of the run.

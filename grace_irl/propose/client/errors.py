@@ -22,11 +22,14 @@ class CallFailed(GraceError):  # noqa: N818  the name says what happened
 
     Attributes:
         answers: the call's answers that have arrived. A call may send several requests, of which some may succeed.
+        ending: the error that ends the run, if it ended a call of which answers had arrived. The caller keeps the
+            answers, which are paid for, and raises this error then. None if the caller may continue.
     """
 
-    def __init__(self, message: str, answers: tuple[Completion, ...] = ()) -> None:
+    def __init__(self, message: str, answers: tuple[Completion, ...] = (), ending: GraceError | None = None) -> None:
         super().__init__(message)
         self.answers = answers
+        self.ending = ending
 
 
 class ContextOverflow(GraceError):  # noqa: N818  the name says what happened
@@ -64,6 +67,7 @@ Kind = Literal[
 LONGEST = 10_000  # maximum characters of a server's message that are kept
 # A proxy that reaches no server sends one of these statuses (520 and above: Cloudflare). So may a busy server.
 AWAY = (502, 503, 520, 521, 522, 523)
+BROKE = (502, 520)  # those of `AWAY` that a proxy sends if the server breaks down during a request
 OVERLOADED = 529  # Anthropic's status for a busy server
 
 

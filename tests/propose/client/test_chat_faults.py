@@ -58,6 +58,7 @@ def test_after_a_fault_the_answers_are_whole_and_counted_once(server: ChatServer
 @pytest.mark.parametrize(
     ("name", "requests"),
     [
+        ("reset", 4),
         ("reset midway", 4),
         ("empty body", 4),
         ("malformed", 4),
@@ -117,13 +118,19 @@ def test_a_server_that_goes_on_failing_at_all_requests_stops_the_run(server: Cha
 
 def test_a_request_that_brings_the_server_down_is_given_up(server: ChatServer) -> None:
     """The server comes back each time. Requests that were in flight beside that one get their answers."""
-    down: list[float] = []
+    down: list[int] = []
+    talk = Talk(server)
+
+    def restart(times: int) -> None:
+        while sum("is away" in note for note in talk.notes) < times:
+            time.sleep(0.01)
+        server.models_status = 200
 
     def rule(payload: dict[str, Any]) -> Behaviour | None:
         if "killer" in payload["messages"][-1]["content"]:
-            down.append(time.monotonic())
+            down.append(len(down) + 1)
             server.models_status = 503
-            threading.Timer(0.05, lambda: setattr(server, "models_status", 200)).start()
+            threading.Thread(target=restart, args=(down[-1],)).start()
         return says.RESET if server.models_status == 503 else None
 
     server.rule = rule
@@ -132,7 +139,7 @@ def test_a_request_that_brings_the_server_down_is_given_up(server: ChatServer) -
         calls = [client.complete(Prompt("", text)) for text in ("a", "killer", "b", "c")]
         return list(await asyncio.gather(*calls, return_exceptions=True))
 
-    found = Talk(server).run(both)
+    found = talk.run(both)
     assert isinstance(found[1], CallFailed)
     assert "the server went away 3 times" in str(found[1])
     assert len(down) == 3
