@@ -335,10 +335,11 @@ class ChatClient:
                 kinds[problem.kind] += 1
                 tries += 1
                 too_long = overflow(problem)
-                if too_long:
+                if too_long:  # the message may name max_tokens, which the server accepts
                     max_tokens = _shortened(too_long, question.max_tokens, max_tokens)
-                for note in self._dialect.learn(problem, payload, kinds[problem.kind]):
-                    self._on_note(f"{note} ({said})")
+                else:
+                    for note in self._dialect.learn(problem, payload, kinds[problem.kind]):
+                        self._on_note(f"{note} ({said})")
                 # If the client has learnt from the failure, the payload is different and is sent immediately.
                 if self._payload(question, max_tokens)[0] != payload:
                     continue

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from grace_irl.propose.client.errors import CallFailure, Kind, refuses_system_role, rejected_parameters
+from grace_irl.propose.client.errors import CallFailure, Kind, longest_answer, refuses_system_role, rejected_parameters
 from grace_irl.propose.protocol import Completion, Finish, Prompt
 
 SchemaForm = Literal["json_schema", "json_object"]  # llama.cpp uses "json_object", other servers "json_schema"
@@ -23,6 +23,7 @@ class Dialect:
     Attributes:
         left_out: sampling parameters that the server refuses.
         tokens_name: parameter for the maximum tokens of an answer; "max_completion_tokens" for newer OpenAI models.
+        most_tokens: maximum tokens of an answer; None if no limit is known.
         most_choices: maximum number of answers to one request; None if no limit is known.
         schema_form: form in which a schema is sent.
         schema_works: whether the server ever accepted a schema.
@@ -33,6 +34,7 @@ class Dialect:
 
     left_out: set[str] = field(default_factory=set)
     tokens_name: str = "max_tokens"
+    most_tokens: int | None = None
     most_choices: int | None = None
     schema_form: SchemaForm = "json_schema"
     schema_works: bool = False
@@ -54,7 +56,7 @@ class Dialect:
             "model": model,
             "messages": self.messages(prompt),
             "temperature": temperature,
-            self.tokens_name: max_tokens,
+            self.tokens_name: min(max_tokens, self.most_tokens or max_tokens),
         }
         if n > 1:
             wanted["n"] = n
@@ -94,6 +96,11 @@ class Dialect:
         if self.system_role and payload["messages"][0]["role"] == "system" and refuses_system_role(failure):
             self.system_role = False
             news.append("the model accepts no system message: its text opens the user message from now on")
+        most = longest_answer(failure)
+        if most is not None:  # the message names the parameter, too
+            known = self.most_tokens
+            self.most_tokens = min(most, known or most)
+            return [] if self.most_tokens == known else [f"the model writes answers of at most {most} tokens"]
         named = rejected_parameters(failure, DROPPABLE & set(payload))
         if payload.get("response_format", {}).get("type") == "json_schema" and not self.schema_works:
             # llama.cpp refuses OpenAI's form with status 500. A single error 500 may have another cause.

@@ -118,12 +118,26 @@ _LIMIT = (
     # vLLM: "longer than the maximum model length of 8192"; "cannot be greater than max_model_len=8192"
     r"maximum model length of (\d+)",
     r"max_model_len=(\d+)",
-    # vLLM: "exceeds model's maximum context length (8192)"
-    r"context length \((\d+)\)",
+    # vLLM: "exceeds model's maximum context length (8192)"; SGLang: "the model's context length (8192 tokens)"
+    # llama.cpp: "the request exceeds the available context size (4096 tokens)"
+    r"context (?:length|size) \((\d+)",
+    # vLLM: "You passed 9000 input tokens and …. However, the model's context length is only 8192 tokens"
+    r"context length is only (\d+) tokens",
+    # Mistral: "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length"
+    r"model with (\d+) maximum context length",
     # llama-cpp-python: "Requested tokens (2285) exceed context window of 2048"
     r"context window of (\d+)",
-    # Anthropic behind a gateway: "prompt is too long: 210000 tokens > 200000 maximum"
+    # Anthropic: "prompt is too long: 210000 tokens > 200000 maximum"
     r"tokens > (\d+) maximum",
+    # Anthropic: "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000"
+    r"context limit: \d+ \+ \d+ > (\d+)",
+    # TGI: "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 3500 `inputs` tokens and 1024 `max_new_tokens`"
+    r"`max_new_tokens` must be <= (\d+)",
+    r"`inputs` must have less than (\d+) tokens",
+    # Gemini: "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."
+    r"maximum number of tokens allowed \(?(\d+)",
+    # OpenAI: "Input tokens exceed the configured limit of 272000 tokens."
+    r"configured limit of (\d+) tokens",
 )
 # Patterns for the number of tokens of the prompt.
 _PROMPT = (
@@ -136,10 +150,30 @@ _PROMPT = (
     r"prompt \(length (\d+)\)",
     r"Requested tokens \((\d+)\)",
     r"too long: (\d+) tokens",
+    r"(\d+) tokens from the input messages",  # SGLang
+    r"[Ii]nput \((\d+) tokens\)",
+    r"(\d+) of text input",  # OpenRouter: "about 140000 tokens (135904 of text input, 4096 in the output)"
+    r"passed (\d+) input tokens",
+    r"Prompt contains (\d+) tokens",
+    r"context limit: (\d+) \+",
+    r"Given: (\d+)",
+    r"input token count \((\d+)\)",
 )
 _OVERFLOW = re.compile(
-    r"context[_ ](?:length|size|window)|maximum (?:model|context) length|max_model_len|prompt is too long",
+    r"context[_ ](?:length|size|window|limit\b)|maximum (?:model|context) length|max_model_len|prompt is too long"
+    r"|`inputs` (?:tokens \+|must have less)|input token count\b.*\bexceeds|exceed the configured limit of",
     re.IGNORECASE,
+)
+# Patterns for the maximum tokens of an answer.
+_ANSWER = (
+    # OpenAI: "max_tokens is too large: 32000. This model supports at most 16384 completion tokens, whereas you"
+    r"supports at most (\d+) completion tokens",
+    # Anthropic: "max_tokens: 9000 > 8192, which is the maximum allowed number of output tokens"
+    r"max_tokens: \d+ > (\d+), which is the maximum",
+    # DeepSeek: "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]"
+    r"range of max_(?:completion_)?tokens is \[\d+, ?(\d+)\]",
+    # Groq: "`max_tokens` must be less than or equal to `8192`"
+    r"max_(?:completion_)?tokens\W{1,3}must be less than or equal to \W?(\d+)",
 )
 _ROLE = re.compile(r"system role|system message|roles must alternate|only user and assistant roles", re.IGNORECASE)
 _MODEL = re.compile(
@@ -161,7 +195,7 @@ _NOWHERE = re.compile(r"^\W*$|\bnot found\W*$|\binvalid url\b|^\s*<", re.IGNOREC
 def overflow(failure: CallFailure) -> ContextOverflow | None:
     """Return the error for a request that exceeds the model's context; None for any other failure."""
     body = failure.body or {}
-    if failure.status not in (400, 413, 422, 500):
+    if failure.status not in (400, 413, 422, 500) or longest_answer(failure):
         return None
     # llama.cpp answers with status 400 or 500, depending on its version. `body` has both numbers of tokens.
     if "exceed_context_size" not in failure.code and not (
@@ -173,6 +207,11 @@ def overflow(failure: CallFailure) -> ContextOverflow | None:
         limit if isinstance(limit, int) else _first(_LIMIT, failure.said),
         prompt if isinstance(prompt, int) else _first(_PROMPT, failure.said),
     )
+
+
+def longest_answer(failure: CallFailure) -> int | None:
+    """The maximum tokens of an answer, from a refusal that names it; None for any other failure."""
+    return _first(_ANSWER, failure.said) if failure.status in (400, 422) else None
 
 
 def rejected_parameters(failure: CallFailure, sent: set[str]) -> set[str]:

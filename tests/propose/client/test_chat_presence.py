@@ -191,6 +191,35 @@ def test_the_answer_is_shortened_before_the_prompt(server: ChatServer, prompt_to
             talk.texts()
 
 
+def test_a_refusal_that_names_max_tokens_shortens_the_answer_only(server: ChatServer) -> None:
+    """As Anthropic has it: the parameter keeps its name, and no note says that it is refused."""
+
+    def rule(sent: dict[str, Any]) -> says.Behaviour | None:
+        most = sent["max_tokens"]
+        said = f"input length and `max_tokens` exceed context limit: 5000 + {most} > 8192, decrease input length"
+        return says.error(400, said) if most > 3192 else None
+
+    server.rule = rule
+    talk = Talk(server, max_tokens=8000)
+    assert talk.texts() == server.served
+    assert [sent["max_tokens"] for sent in server.payloads] == [8000, 3192]
+    assert talk.notes == []
+
+
+def test_the_longest_answer_of_a_model_is_kept_to(server: ChatServer) -> None:
+    said = "max_tokens is too large: 32000. This model supports at most 16384 completion tokens, whereas you provided"
+    server.rule = lambda sent: says.error(400, said, param="max_tokens") if sent["max_tokens"] > 16384 else None
+    talk = Talk(server, max_tokens=32000)
+
+    async def twice(client: ChatClient) -> None:
+        for _ in range(2):
+            await client.complete(PROMPT)
+
+    talk.run(twice)
+    assert [sent["max_tokens"] for sent in server.payloads] == [32000, 16384, 16384]
+    assert [note.partition(" (")[0] for note in talk.notes] == ["the model writes answers of at most 16384 tokens"]
+
+
 def test_the_context_bounds_what_is_asked_for(server: ChatServer) -> None:
     server.models = [{"id": "model", "max_model_len": 2048}]
     talk = Talk(server, max_tokens=4096)
