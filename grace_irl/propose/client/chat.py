@@ -66,12 +66,16 @@ class _Bound:
 
 @dataclass(frozen=True)
 class _Question:
-    """The content of one HTTP request, which asks for `n` answers."""
+    """The content of one HTTP request, which asks for `n` answers.
+
+    If `within` is given, the request fails after the first attempt without an answer in this number of seconds.
+    """
 
     prompt: Prompt
     n: int
     schema: Mapping[str, object] | None
     max_tokens: int
+    within: float | None = None
 
 
 class ChatClient:
@@ -153,12 +157,16 @@ class ChatClient:
             InputError: as in `open`; also if the server does not have the model.
             ServerGone: as in `complete`.
         """
-        name, tried = await self.open(), self._format is None
+        name, auto = await self.open(), self._format is None
         if self._catalogue.models and not self._catalogue.lists(name):
             self._on_note(f"the server does not list the model {name!r}, and is asked for it all the same")
-        if not tried and not self._catalogue.lists(name):
+        if auto:
+            self._on_note(
+                f"the server is tried with a short prompt first, for its answer format, up to {self._within:g} s"
+            )
+        elif not self._catalogue.lists(name):
             with suppress(CallFailed, ContextOverflow):
-                await self.complete(recovery.TRIAL, max_tokens=recovery.TRIAL_TOKENS)
+                await self.complete(recovery.TRIAL, max_tokens=recovery.TRIAL_TOKENS, within=self._within)
         return name, await self.answer_format()
 
     async def complete(
@@ -169,6 +177,7 @@ class ChatClient:
         answer: AnswerFormat | None = None,
         max_tokens: int | None = None,
         schema: Mapping[str, object] = ANSWER_SCHEMA,
+        within: float | None = None,
     ) -> tuple[Completion, ...]:
         """Request exactly `n` answers to a prompt.
 
@@ -178,6 +187,8 @@ class ChatClient:
             answer: format of the answers; by default the result of `answer_format`. With "json" the schema is sent.
             max_tokens: maximum tokens of each answer; by default the settings' value.
             schema: JSON schema of answers in the format "json".
+            within: maximum seconds of one request, which then is not repeated; by default `ChatSettings.timeout`, and
+                three attempts.
 
         Raises:
             CallFailed: the last attempt failed. The error's `answers` are the answers that have arrived. If there are
@@ -193,7 +204,7 @@ class ChatClient:
         got: list[Completion] = []
         while len(got) < n:
             size = min(n - len(got), self._dialect.most_choices or n)
-            questions = [_Question(prompt, min(size, n - at), sent, most) for at in range(len(got), n, size)]
+            questions = [_Question(prompt, min(size, n - at), sent, most, within) for at in range(len(got), n, size)]
             parts = await asyncio.gather(*map(self._ask, questions), return_exceptions=True)
             got += [one for part in parts if not isinstance(part, BaseException) for one in part]
             errors = [part for part in parts if isinstance(part, BaseException)]
@@ -292,13 +303,21 @@ class ChatClient:
             return Catalogue()
         raise self._diagnosis.at_first_contact(problem)
 
+    @property
+    def _within(self) -> float:
+        """Maximum seconds of a request before a run."""
+        return min(self.settings.timeout, recovery.WITHIN)
+
     async def _probed(self) -> AnswerFormat:
         most = min(self.settings.max_tokens, recovery.MAX_TOKENS)
         try:
-            asked = await self.complete(recovery.PROMPT, recovery.SAMPLES, answer="json", max_tokens=most)
+            asked = await self.complete(
+                recovery.PROMPT, recovery.SAMPLES, answer="json", max_tokens=most, within=self._within
+            )
         except (CallFailed, ContextOverflow) as error:
             if isinstance(error, CallFailed) and error.ending:
                 raise error.ending from None
+            self._on_note(f"answers are asked for as code: the test of JSON failed ({error})")
             return "code"
         return "json" if all(map(recovery.passed, asked)) else "code"
 
@@ -328,7 +347,7 @@ class ChatClient:
                         if returns > 1:  # the request before this one may have brought the server down
                             await bound.watch.wait(said)
                         sent = time.monotonic()
-                        return await self._request(bound.wire, payload, n)
+                        return await self._request(bound.wire, payload, n, question.within)
                 except CallFailure as failure:
                     problem = failure
                 said = self._diagnosis.quote(problem)
@@ -348,6 +367,8 @@ class ChatClient:
                 error = self._diagnosis.final(problem, self._model, self._catalogue)
                 if error:
                     raise error
+                if question.within and problem.kind == "time-out":
+                    raise CallFailed(said)
                 if await self._back(bound, problem, kinds[problem.kind], sent):
                     # Other statuses of a busy server say nothing about this request.
                     returns += not problem.busy or problem.status in BROKE
@@ -362,9 +383,11 @@ class ChatClient:
                         raise self._diagnosis.too_busy(problem, self.settings.patience)
                     await asyncio.sleep(self._backoff.delay(tries, problem.retry_after))
 
-    async def _request(self, wire: Wire, payload: dict[str, Any], n: int) -> tuple[Completion, ...]:
+    async def _request(
+        self, wire: Wire, payload: dict[str, Any], n: int, within: float | None = None
+    ) -> tuple[Completion, ...]:
         started = time.monotonic()
-        body = await wire.chat(payload)
+        body = await wire.chat(payload, within)
         got = answers(body, n, time.monotonic() - started)
         self._answered = time.monotonic()
         self._dialect.accepted(payload, len(got))

@@ -11,7 +11,7 @@ from grace_irl.propose.protocol import Completion
 
 
 class ServerGone(GraceError):  # noqa: N818  the name says what happened
-    """The server cannot be used for now. The run can be resumed later.
+    """The server cannot be used for now. A run that has begun can be resumed later.
 
     The server was away or too busy for longer than `ChatSettings.patience`, or the account has no credit left.
     """

@@ -152,7 +152,7 @@ class Diagnosis:
         """The error for a server that stayed too busy for `patience` seconds."""
         return ServerGone(
             f"the server has been too busy for the {patience:g} s of --llm-patience ({self.quote(failure)}); "
-            "resume the run later, or ask less at once with --concurrency"
+            "try later, or ask less at once with --concurrency"
         )
 
     def _elsewhere(self, failure: CallFailure) -> InputError:
@@ -177,6 +177,7 @@ SAMPLES = 4
 The probe asks the model to copy `PROGRAM` into a JSON object. If any answer fails, the client requests plain code
 instead (format "code"). Plain code is better even if JSON breaks only one program in ten."""
 
+WITHIN = 180.0  # maximum seconds of a request of the probe; a slower model is asked for plain code
 MAX_TOKENS = 800  # maximum tokens of an answer to the probe; the copy takes about 250
 
 PROGRAM = r'''import re
@@ -307,8 +308,7 @@ class ServerWatch:
             if self._given_up or waited >= self._patience:
                 self._given_up = True
                 raise ServerGone(
-                    f"the server has been away for the {self._patience:g} s of --llm-patience ({why}); "
-                    "start it again and resume the run"
+                    f"the server has been away for the {self._patience:g} s of --llm-patience ({why}); start it again"
                 )
             if not looks:
                 self._on_note(f"the server is away ({why}); waiting for it up to {self._patience:g} s")

@@ -46,14 +46,18 @@ class Wire:
         self._timeout = settings.timeout
         self._max_bytes = settings.max_bytes
 
-    async def chat(self, payload: Mapping[str, Any]) -> bytes:
+    async def chat(self, payload: Mapping[str, Any], seconds: float | None = None) -> bytes:
         """Request a chat completion. Return the body of the response.
+
+        Args:
+            payload: the body of the request.
+            seconds: maximum seconds to its last byte; by default `ChatSettings.timeout`.
 
         Raises:
             CallFailure: the response is not a complete body with status 200.
         """
         create = self._client.chat.completions.with_streaming_response.create
-        return await self._body(create(**payload), self._timeout)
+        return await self._body(create(**payload), seconds or self._timeout)
 
     async def models(self, seconds: float = LIST) -> list[dict[str, Any]]:
         """Request /v1/models. Return the entries of the list; each has an "id".
