@@ -169,6 +169,13 @@ def answers(body: bytes, most: int, seconds: float) -> tuple[Completion, ...]:
         raise CallFailure("malformed body", "a body without a list of choices", status=200)
     if not choices:
         raise CallFailure("no answer", "a body with no choice in it", status=200)
+    # OpenRouter and vLLM send what there is of an answer if the model fails in the middle of it.
+    broken = [one for one in choices if one.get("finish_reason") == "error"]
+    if len(broken) == len(choices):
+        said = _reported(broken[0].get("error") or "").said
+        # Each attempt is paid for, so a code such as 503 does not make it one of a server that is only busy.
+        raise CallFailure("server error", "an answer that ends in an error", status=200, said=said)
+    choices = [one for one in choices if one.get("finish_reason") != "error"]
     if all(isinstance(one.get("index"), int) for one in choices):
         choices = sorted(choices, key=lambda one: int(one["index"]))
     texts = [_text(one) for one in choices[:most]]
@@ -235,4 +242,6 @@ def _text(choice: Mapping[str, Any]) -> tuple[str, Finish]:
 
 def _count(usage: object, name: str) -> int:
     value = usage.get(name) if isinstance(usage, dict) else None
+    if isinstance(value, float):  # some gateways send 12.0
+        value = int(value) if value.is_integer() else 0
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
