@@ -104,7 +104,7 @@ class Dialect:
         named = rejected_parameters(failure, DROPPABLE & set(payload))
         if payload.get("response_format", {}).get("type") == "json_schema" and not self.schema_works:
             # llama.cpp refuses OpenAI's form with status 500. A single error 500 may have another cause.
-            refused = "response_format" in named or (failure.kind == "server error" and times > 1)
+            refused = "response_format" in named or (failure.kind == "server error" and not failure.busy and times > 1)
             if refused and self.schema_form == "json_schema":  # otherwise another call has already changed it
                 self.schema_form = "json_object"
                 news.append("the server does not accept a schema in OpenAI's form: llama.cpp's form is tried")
