@@ -20,9 +20,12 @@ _OPENING = re.compile(r"^[ \t]*(?:[-*>][ \t]+)?(?P<mark>`{3,}|~{3,})[ \t]*(?P<la
 _OPENING_LATE = re.compile(r"(?P<mark>`{3,}|~{3,})[ \t]*(?P<language>python3?|py)[ \t]*$")
 _NO_PROGRAM = frozenset({"json", "text", "txt", "bash", "sh", "console", "markdown", "md", "diff", "yaml", "output"})
 _ELIDED = re.compile(
-    r"^[ \t]*(?:\.\.\.[ \t]*$|#[ \t]*(?:\.\.\.|\(?(?:the )?rest (?:of|is|as|unchanged)|same as (?:before|above)"
-    r"|unchanged\b"
-    r"|(?:existing|previous|other) (?:code|methods?|helpers?) (?:here|unchanged|as)))",
+    r"^[ \t]*(?:\.\.\.[ \t]*$"
+    r"|#[ \t]*(?:\.\.\.|(?:existing|previous|other) (?:code|methods?|helpers?) (?:here|unchanged|as)))"
+    # A comment such as "unchanged cells count" may explain the statement that follows it. Where code is left out, the
+    # block ends, or another function follows.
+    r"|^(?P<indent>[ \t]*)#[ \t]*(?:\(?(?:the )?rest (?:of|is|as|unchanged)|same as (?:before|above)|unchanged\b)"
+    r"[^\n]*$(?!\n(?:[ \t]*(?:#[^\n]*)?\n){0,20}(?P=indent)[ \t]*(?!def\b|async\b|class\b|[@#])\S)",
     re.MULTILINE | re.IGNORECASE,
 )
 # Assignments to lower-case names do not count as definitions, because examples of how to use a program contain them.

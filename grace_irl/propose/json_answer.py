@@ -130,8 +130,9 @@ def _broken(text: str) -> JsonAnswer | None:
         code = unescape(code)
     elif mark == '"':  # line breaks are raw, so an escaped line break is part of a string in the code
         code = code.replace('\\"', '"')
-    before = re.search(rf"\"(?:{others})\"\s*:\s*\"((?:[^\"\\]|\\.)*)\"", text[: start.start()])
-    return JsonAnswer(code, unescape(before[1]) if before else "", whole)
+    reasoning = re.compile(rf"\"(?:{others})\"\s*:\s*\"((?:[^\"\\]|\\.)*)\"")
+    said = reasoning.search(text[: start.start()]) or (reasoning.search(rest[end:]) if behind else None)
+    return JsonAnswer(code, unescape(said[1]) if said else "", whole)
 
 
 ANSWER_SCHEMA: dict[str, object] = {

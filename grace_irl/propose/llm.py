@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from grace_irl.errors import InputError
+from grace_irl.errors import GraceError, InputError
 from grace_irl.propose.answer import parse
 from grace_irl.propose.client.errors import CallFailed, ContextOverflow
 from grace_irl.propose.json_answer import ANSWER_SCHEMA, NOTE_SCHEMA, read_note
@@ -29,11 +29,13 @@ class Asked:
         prompt: the prompt as sent.
         completions: the answers; fewer than requested after a failure.
         failure: the reason why answers are missing; "" otherwise.
+        ending: the error that ends the run, if it is the reason why answers are missing; None otherwise.
     """
 
     prompt: Prompt
     completions: tuple[Completion, ...]
     failure: str = ""
+    ending: GraceError | None = None
 
 
 class Asking:
@@ -77,7 +79,7 @@ class Asking:
             try:
                 return Asked(prompt, await self._chat.ask(Question(prompt, name, n, schema)))
             except CallFailed as failed:
-                return Asked(prompt, failed.answers, f"no answer: {failed}")
+                return Asked(prompt, failed.answers, f"no answer: {failed}", failed.ending)
             except ContextOverflow as overflow:
                 last = overflow
                 if prompter.version == version:  # otherwise another call has already shortened prompts
@@ -111,11 +113,12 @@ class _Call:
     Attributes:
         first: `Request.sample` of the first request that this call answers. It is above 0 only if a resumed run already
             has the answers to earlier requests.
-        answers: task that returns the answers.
+        answers: task that returns the answers. An error that ends the run stands in the place of each missing answer,
+            so that the run keeps the others first.
     """
 
     first: int
-    answers: asyncio.Task[list[Proposal]]
+    answers: asyncio.Task[list[Proposal | GraceError]]
 
 
 class LlmProposer:
@@ -155,7 +158,7 @@ class LlmProposer:
         answers = await asyncio.shield(call.answers)
         if request.sample == request.samples - 1:
             self._calls.pop(group, None)
-        return answers[request.sample - call.first]
+        return _given(answers[request.sample - call.first])
 
     async def follow(
         self, step: Step, request: Request, parents: Sequence[Parent], version: Parent, attempt: int
@@ -165,7 +168,7 @@ class LlmProposer:
         found = await self._asked(
             lambda prompter: prompter.follow(step, request, tuple(parents), version), name, 1, reads=step.writes
         )
-        return found[0]
+        return _given(found[0])
 
     async def stop(self) -> None:
         """See `Stoppable`."""
@@ -176,19 +179,28 @@ class LlmProposer:
         self._calls.clear()
         await self._asking.close()
 
-    async def _answers(self, request: Request, parents: tuple[Parent, ...], n: int) -> list[Proposal]:
+    async def _answers(self, request: Request, parents: tuple[Parent, ...], n: int) -> list[Proposal | GraceError]:
         return await self._asked(lambda prompter: prompter.write(request, parents), f"{request.index:04d}", n)
 
     async def _asked(
         self, write: Callable[[Prompter], Prompt], name: str, n: int, *, reads: bool = True
-    ) -> list[Proposal]:
-        """Request `n` proposals with one prompt. `reads` is True if the answers are programs, False for texts."""
+    ) -> list[Proposal | GraceError]:
+        """Request `n` proposals with one prompt. `reads` is True if the answers are programs, False for texts.
+
+        If an error ends the run after some answers have arrived, it stands in the place of the others.
+        """
         asked = await self._asking.ask(write, name, n, ANSWER_SCHEMA if reads else NOTE_SCHEMA)
         found = [_read(asked.prompt, each, reads=reads) for each in asked.completions]
         # Only the first answer of a call stores the prompt.
         found[1:] = [replace(each, prompt="") for each in found[1:]]
-        missing = Proposal("", failure=asked.failure, prompt=asked.prompt.text)
+        missing = asked.ending or Proposal("", failure=asked.failure, prompt=asked.prompt.text)
         return [*found, *[missing] * (n - len(found))]
+
+
+def _given(answer: Proposal | GraceError) -> Proposal:
+    if isinstance(answer, GraceError):
+        raise answer
+    return answer
 
 
 def _read(prompt: Prompt, completion: Completion, *, reads: bool) -> Proposal:

@@ -162,7 +162,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
     evaluator = _checked(labelling, problem, config)
     if parts.proposer is None:
         _say_server(config, parts)
-        config = proposers.checked(config, problem)
+        config = proposers.checked(config, problem, parts.note or (lambda _: None))
     with ExitStack() as stack:
         sandbox = parts.sandbox or stack.enter_context(opened_sandbox(config.sandbox, parts.workplace))
         create(folder, config, problem, labelling.answers, labelling.choice.reason)
@@ -262,7 +262,7 @@ def resume(
         method_of(config).resumes(config, folder)
         if parts.proposer is None:
             _say_server(config, parts)
-            config = proposers.checked(config, problem)
+            config = proposers.checked(config, problem, parts.note or (lambda _: None))
         sandbox = parts.sandbox or stack.enter_context(opened_sandbox(config.sandbox, parts.workplace))
         if config != found:
             write_atomically(paths.config, to_toml(config))

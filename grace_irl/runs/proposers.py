@@ -37,6 +37,8 @@ SERVED_SAMPLES = 4  # default number of programs that one call of a served model
 # the default is CALLS_AHEAD * (parallel calls) * (programs per call), so that the server is never idle.
 LAG, CALLS_AHEAD = 8, 4
 
+Note = Callable[[str], None]  # callback that shows the user one line
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -45,14 +47,15 @@ class Kind:
     Attributes:
         summary: one line for the help text.
         check: function that checks the proposer's server or file, before a run writes any file. It returns the
-            configuration with the values that the check found, for example the model's name, or raises InputError.
+            configuration with the values that the check found, for example the model's name, or raises InputError. Its
+            last argument is a callback that shows the user one line.
         make: function that makes the proposer.
         chat: function that makes the chat: the model or the person that answers prompts. None for a proposer without
             prompts.
     """
 
     summary: str
-    check: Callable[[Config, Problem], Config]
+    check: Callable[[Config, Problem, Note], Config]
     make: Callable[[Config, Workbench], Proposer]
     chat: Callable[[Config, Workbench], Chat] | None = None
 
@@ -98,7 +101,7 @@ def _drafts(config: Config, problem: Problem) -> Proposer:
     return InThread(drafter(problem, config.seed))
 
 
-def _has_server(config: Config, problem: Problem) -> Config:
+def _has_server(config: Config, problem: Problem, note: Note) -> Config:
     """Ask the server for its model and for an answer format that works. Return the configuration with both."""
     model = config.model
     if not model.url:
@@ -108,9 +111,9 @@ def _has_server(config: Config, problem: Problem) -> Config:
     _can_prompt(config, problem)
 
     async def found() -> Config:
-        async with ChatClient(chat_settings(config.model)) as client:
-            known = {"name": await client.open(), "answer_format": await client.answer_format()}
-        return config.model_copy(update={"model": model.model_copy(update=known)})
+        async with ChatClient(chat_settings(model), note) as client:
+            name, form = await client.check()
+        return config.model_copy(update={"model": model.model_copy(update={"name": name, "answer_format": form})})
 
     return run_to_end(found())
 
@@ -170,8 +173,7 @@ def _manual(config: Config, bench: Workbench) -> Proposer:
     return LlmProposer(_by_hand(config, bench), bench, prompt_settings(config))
 
 
-def _has_recording(config: Config, problem: Problem) -> Config:
-    del problem
+def _has_recording(config: Config) -> Config:
     if not config.proposer.recording:
         raise InputError("proposer 'replay' without a recording; expected --replay with a run or an exported recording")
     opened_recording(Path(config.proposer.recording)).close()
@@ -187,22 +189,32 @@ def _replay(config: Config, bench: Workbench) -> Proposer:
 PROPOSERS: dict[str, Kind] = {
     "synthesis": Kind(
         "programs found in the data, without a model",
-        _can_synthesise,
+        lambda config, problem, _: _can_synthesise(config, problem),
         lambda config, bench: _synthesis(config, bench.problem),
     ),
     "drafts": Kind(
         "parts drawn without a look at labels, to compare searches",
-        _can_draft,
+        lambda config, problem, _: _can_draft(config, problem),
         lambda config, bench: _drafts(config, bench.problem),
     ),
     "llm": Kind("a model behind an OpenAI-compatible server (--llm-url)", _has_server, _llm, _served),
-    "manual": Kind("a person: prompt files out, answer files in", _can_prompt, _manual, _by_hand),
-    "replay": Kind("the answers of a recorded run (--replay)", _has_recording, _replay),
+    "manual": Kind(
+        "a person: prompt files out, answer files in",
+        lambda config, problem, _: _can_prompt(config, problem),
+        _manual,
+        _by_hand,
+    ),
+    "replay": Kind("the answers of a recorded run (--replay)", lambda config, *_: _has_recording(config), _replay),
 }
 
 
-def checked(config: Config, problem: Problem) -> Config:
+def checked(config: Config, problem: Problem, note: Note = lambda _: None) -> Config:
     """Check the proposer of a configuration. Return the configuration with values that the check found.
+
+    Args:
+        config: a configuration that `settled` returned.
+        problem: the labelled demonstrations.
+        note: callback that shows the user one line.
 
     Raises:
         InputError: an unknown proposer, or a proposer that lacks something, for example a server.
@@ -223,7 +235,7 @@ def checked(config: Config, problem: Problem) -> Config:
             "no demonstrations, in which the synthesiser finds its programs; expected --demos PATH…, or a model alone: "
             "--llm-url URL or --proposer manual"
         )
-    return found.check(config, problem)
+    return found.check(config, problem, note)
 
 
 def as_shown(config: Config, problem: Problem) -> Problem:

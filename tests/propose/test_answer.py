@@ -61,6 +61,10 @@ FOUND = {
     "thoughts without a beginning": f"Let me see: class Reward:\n</think>\n\n```python\n{CODE}```",
     "draft first": f"A draft:\n```python\n{DRAFT}```\n\n```python\n{CODE}```",
     "excerpt after": f"```python\n{CODE}```\nOr:\n```python\n{EXCERPT}```",
+    "a comment about what is unchanged, then the old program": (
+        "```python\n" + CODE.replace("        return", "        # Unchanged cells count.\n        return") + "```\n"
+        f"It was:\n```python\n{EXCERPT}```"
+    ),
     "usage after": f"```python\n{CODE}```\n```python\nstate = 1\nr = Reward('x')\n```\n```json\n{{}}\n```",
     "json": AS_JSON,
     "json in a fence": f"```json\n{AS_JSON}\n```",
@@ -139,6 +143,11 @@ FAILED: dict[str, tuple[str, Finish, str]] = {
         "stop",
         "untold",
     ),
+    "nothing to tell, in json with the code first": (
+        json.dumps({"reward_class_code": "", "reasoning": "It cannot be told from the states: two are equal."}),
+        "stop",
+        "untold",
+    ),
     "nothing to tell, cut": ("It cannot be told from the states: two", "length", "length"),
     "something else is not told": ("Perhaps it cannot be told from the states.", "stop", "no_class"),
     "another class": ("```python\nclass Agent:\n    pass\n```", "stop", "no_class"),
@@ -190,8 +199,31 @@ LONG = {
     "classes": "class Reward:\n" * 70_000,
     "spaces": "class Reward:" + " " * 900_000 + "x",
     "blocks": f"```python\n{CODE}```\n" * 2_500,
+    "comments": f"```python\n{DRAFT}{'    # unchanged' + chr(10)}" * 20
+    + "    # unchanged\n" * 60_000
+    + "    x = 1\n```",
     "colons": "class Reward:\nif " + ": " * 400_000,
 }
+
+
+@pytest.mark.parametrize(
+    ("lines", "left_out"),
+    [
+        ("        # unchanged cells count\n        return 1.0\n", False),
+        ("        # The rest of the row is free.\n\n        # It ends here.\n        return 1.0\n", False),
+        ("        # Same as above, for columns:\n        for x in y:\n            pass\n", False),
+        ("        # rest of the code unchanged\n", True),
+        ("    # unchanged", True),
+        ("    # the rest of the helpers\n\n    def reward_fn(self, state):\n        return 1.0\n", True),
+        ("    # ... helpers ...\n    x = 1\n", True),
+        ("        # same as before\n    x = 1\n", True),
+    ],
+)
+def test_a_comment_that_a_statement_follows_stands_for_no_code(lines: str, left_out: bool) -> None:
+    """Only a block that holds all of its code is chosen where another one could be."""
+    block = f"class Reward:\n    first = 1\n\n    def reward_fn(self, state):\n        pass\n{lines}"
+    source = parse(f"```python\n{DRAFT}```\n```python\n{block}```").source
+    assert (source == DRAFT) is left_out
 
 
 @pytest.mark.parametrize("name", sorted(LONG))

@@ -200,11 +200,10 @@ def test_a_recording_of_something_else_is_refused(tmp_path: Path) -> None:
 def test_what_cannot_begin_writes_nothing(
     tmp_path: Path, flags: dict[str, object], models: list[dict[str, object]], said: str
 ) -> None:
-    with (
-        ChatServer(answer=Model(), models=models) as server,
-        pytest.raises(InputError, match=re.escape(said)) as caught,
-    ):
-        run_with(server, tmp_path / "run", **flags)
+    with ChatServer(answer=Model(), models=models) as server:
+        server.rule = behaviours.unlisted(server)
+        with pytest.raises(InputError, match=re.escape(said)) as caught:
+            run_with(server, tmp_path / "run", **flags)
     assert "\n" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
@@ -250,6 +249,26 @@ def test_faults_lose_no_program(tmp_path: Path) -> None:
     assert len(raws) == 18
     assert set(raws) <= set(server.served)
     assert served >= 18
+
+
+def test_answers_that_came_before_an_ending_error_are_kept(tmp_path: Path) -> None:
+    """The account runs dry in the middle of a call: what is paid for is not asked for again."""
+    flags = {"search.generations": 0, "model.concurrency": 2}
+    with ChatServer(answer=Model(troubles=False)) as server:
+        server.rule = lambda sent: (
+            behaviours.Behaviour(choices=1)
+            if len(server.payloads) <= 3
+            else behaviours.error(402, "Insufficient credits")
+        )
+        with pytest.raises(GraceError, match="no credit left"):
+            run_with(server, tmp_path / "run", **flags)
+        with opened(tmp_path / "run") as (store, _):
+            assert sorted(proposal.raw for _, _, proposal in store.proposals()) == sorted(server.served)
+        assert len(server.served) == 3
+        server.rule = lambda sent: None
+        run = resume(tmp_path / "run", parts=Parts(vector_set(noise=0.05), sandbox=InProcessSandbox()))
+        assert run.calls == 6
+        assert len(server.served) == 6
 
 
 def test_a_context_that_is_too_small_shrinks_prompts(tmp_path: Path) -> None:

@@ -9,13 +9,24 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
+from grace_irl.errors import InputError
 from grace_irl.propose.client import recovery
 from grace_irl.propose.client.dialect import Dialect, answers
-from grace_irl.propose.client.errors import CallFailed, CallFailure, ContextOverflow, declined, overflow
+from grace_irl.propose.client.errors import (
+    BROKE,
+    CallFailed,
+    CallFailure,
+    ContextOverflow,
+    ServerGone,
+    declined,
+    overflow,
+    refused_key,
+)
 from grace_irl.propose.client.recovery import Backoff, Catalogue, Diagnosis, ServerWatch
 from grace_irl.propose.client.settings import ChatSettings, api_key, redactor
 from grace_irl.propose.client.wire import Wire
@@ -24,6 +35,7 @@ from grace_irl.propose.protocol import AnswerFormat, Completion, Prompt, Questio
 
 LEAST_ANSWER = 512  # minimum tokens of room for an answer; with less room, the prompt has to become shorter
 TRIES = {"time-out": 3, "too long": 2}  # maximum attempts after failures of these kinds, which take long
+RETURNS = 3  # maximum number of times that the server goes away and comes back during one request
 
 
 @dataclass(frozen=True)
@@ -37,6 +49,9 @@ class _Bound:
         opening: lock, so that only one call makes the first contact.
         probing: lock, so that only one call sends the probe that finds the answer format.
         watch: object that waits for a server that is away.
+        trial: object that waits for a server that is there and answers nothing, not even `recovery.TRIAL`.
+        suspects: lock, so that requests during which the server went away twice are sent one at a time. One of them may
+            be the reason.
     """
 
     loop: asyncio.AbstractEventLoop
@@ -45,16 +60,22 @@ class _Bound:
     opening: asyncio.Lock
     probing: asyncio.Lock
     watch: ServerWatch
+    trial: ServerWatch
+    suspects: asyncio.Lock
 
 
 @dataclass(frozen=True)
 class _Question:
-    """The content of one HTTP request, which asks for `n` answers."""
+    """The content of one HTTP request, which asks for `n` answers.
+
+    If `within` is given, the request fails after the first attempt without an answer in this number of seconds.
+    """
 
     prompt: Prompt
     n: int
     schema: Mapping[str, object] | None
     max_tokens: int
+    within: float | None = None
 
 
 class ChatClient:
@@ -92,6 +113,7 @@ class ChatClient:
         self._model = ""
         self._catalogue = Catalogue()
         self._format: AnswerFormat | None = None if settings.answer_format == "auto" else settings.answer_format
+        self._answered = 0.0  # time of the last answer
         self._bound: _Bound | None = None
 
     async def __aenter__(self) -> ChatClient:
@@ -116,8 +138,8 @@ class ChatClient:
         """Make the first contact, find the model, and return its name. Later calls return immediately.
 
         Raises:
-            InputError: the client library is missing, no server is at the address, or the server refuses the key or
-                does not have the model.
+            InputError: the client library is missing, no server is at the address, the server refuses the key, or no
+                model is named and there is not exactly one.
             ServerGone: the server was not ready within `ChatSettings.patience`.
         """
         bound = self._here()
@@ -128,6 +150,25 @@ class ChatClient:
                     self._model = self._catalogue.chosen(self.settings.model)
         return self._model
 
+    async def check(self) -> tuple[str, AnswerFormat]:
+        """Find the model's name and the answer format, and test before a run whether the server has the model.
+
+        Raises:
+            InputError: as in `open`; also if the server does not have the model.
+            ServerGone: as in `complete`.
+        """
+        name, auto = await self.open(), self._format is None
+        if self._catalogue.models and not self._catalogue.lists(name):
+            self._on_note(f"the server does not list the model {name!r}, and is asked for it all the same")
+        if auto:
+            self._on_note(
+                f"the server is tried with a short prompt first, for its answer format, up to {self._within:g} s"
+            )
+        elif not self._catalogue.lists(name):
+            with suppress(CallFailed, ContextOverflow):
+                await self.complete(recovery.TRIAL, max_tokens=recovery.TRIAL_TOKENS, within=self._within)
+        return name, await self.answer_format()
+
     async def complete(
         self,
         prompt: Prompt,
@@ -136,6 +177,7 @@ class ChatClient:
         answer: AnswerFormat | None = None,
         max_tokens: int | None = None,
         schema: Mapping[str, object] = ANSWER_SCHEMA,
+        within: float | None = None,
     ) -> tuple[Completion, ...]:
         """Request exactly `n` answers to a prompt.
 
@@ -145,12 +187,16 @@ class ChatClient:
             answer: format of the answers; by default the result of `answer_format`. With "json" the schema is sent.
             max_tokens: maximum tokens of each answer; by default the settings' value.
             schema: JSON schema of answers in the format "json".
+            within: maximum seconds of one request, which then is not repeated; by default `ChatSettings.timeout`, and
+                three attempts.
 
         Raises:
-            CallFailed: the last attempt failed. The error's `answers` are the answers that have arrived.
+            CallFailed: the last attempt failed. The error's `answers` are the answers that have arrived. If there are
+                any, an InputError or a ServerGone is its `ending`.
             ContextOverflow: the prompt leaves no room for an answer.
             InputError: as in `open`; also if the server refuses the key later.
-            ServerGone: the server was away or too busy for longer than `ChatSettings.patience`.
+            ServerGone: the server was away, too busy, or failed at every request for longer than
+                `ChatSettings.patience`.
         """
         sent = schema if (answer or await self.answer_format()) == "json" else None
         await self.open()
@@ -158,7 +204,7 @@ class ChatClient:
         got: list[Completion] = []
         while len(got) < n:
             size = min(n - len(got), self._dialect.most_choices or n)
-            questions = [_Question(prompt, min(size, n - at), sent, most) for at in range(len(got), n, size)]
+            questions = [_Question(prompt, min(size, n - at), sent, most, within) for at in range(len(got), n, size)]
             parts = await asyncio.gather(*map(self._ask, questions), return_exceptions=True)
             got += [one for part in parts if not isinstance(part, BaseException) for one in part]
             errors = [part for part in parts if isinstance(part, BaseException)]
@@ -166,6 +212,8 @@ class ChatClient:
             for error in sorted(errors, key=lambda error: isinstance(error, CallFailed)):
                 if isinstance(error, CallFailed):
                     raise CallFailed(str(error), tuple(got)) from None
+                if got and isinstance(error, (InputError, ServerGone)):
+                    raise CallFailed(str(error), tuple(got), error) from None
                 raise error
         answered = [each for each in got if each.finish != "refusal"]
         if not self._said_no_usage and answered and not any(each.tokens_in or each.tokens_out for each in answered):
@@ -213,19 +261,28 @@ class ChatClient:
         bound, self._bound = self._bound, None
         if bound is not None and bound.loop is asyncio.get_running_loop():
             bound.watch.close()
+            bound.trial.close()
             await bound.wire.close()
 
     def _here(self) -> _Bound:
         loop = asyncio.get_running_loop()
         if self._bound is None or self._bound.loop is not loop:
             wire = Wire(self.settings, self._key)
+
+            async def tried() -> None:
+                trial = _Question(recovery.TRIAL, 1, None, recovery.TRIAL_TOKENS)
+                await self._request(wire, *self._payload(trial, trial.max_tokens))
+
+            patience = self.settings.patience
             self._bound = _Bound(
                 loop=loop,
                 wire=wire,
                 slots=asyncio.Semaphore(self.settings.concurrency),
                 opening=asyncio.Lock(),
                 probing=asyncio.Lock(),
-                watch=ServerWatch(wire.models, self.settings.patience, self._backoff, self._on_note),
+                watch=ServerWatch(wire.models, patience, self._backoff, self._on_note),
+                trial=ServerWatch(tried, patience, self._backoff, self._on_note),
+                suspects=asyncio.Lock(),
             )
         return self._bound
 
@@ -234,22 +291,33 @@ class ChatClient:
             return Catalogue(await bound.wire.models())
         except CallFailure as failure:
             problem = failure
-        if problem.status in (429, 500, 502, 503, 504):  # the server is there, and may be loading its model
+        if problem.busy or problem.status in (500, 504, 524):  # the server is there, and may be loading its model
             await bound.watch.wait(self._diagnosis.quote(problem))
             try:
                 return Catalogue(await bound.wire.models())
             except CallFailure as failure:
                 problem = failure
-        hopeless = problem.status in (0, 401, 403) or 300 <= problem.status < 400 or problem.kind == "web page"
+        hopeless = problem.status == 0 or refused_key(problem)
+        hopeless = hopeless or 300 <= problem.status < 400 or problem.kind == "web page"
         if self.settings.model and not hopeless:  # not every server lists its models
             return Catalogue()
         raise self._diagnosis.at_first_contact(problem)
 
+    @property
+    def _within(self) -> float:
+        """Maximum seconds of a request before a run."""
+        return min(self.settings.timeout, recovery.WITHIN)
+
     async def _probed(self) -> AnswerFormat:
         most = min(self.settings.max_tokens, recovery.MAX_TOKENS)
         try:
-            asked = await self.complete(recovery.PROMPT, recovery.SAMPLES, answer="json", max_tokens=most)
-        except (CallFailed, ContextOverflow):
+            asked = await self.complete(
+                recovery.PROMPT, recovery.SAMPLES, answer="json", max_tokens=most, within=self._within
+            )
+        except (CallFailed, ContextOverflow) as error:
+            if isinstance(error, CallFailed) and error.ending:
+                raise error.ending from None
+            self._on_note(f"answers are asked for as code: the test of JSON failed ({error})")
             return "code"
         return "json" if all(map(recovery.passed, asked)) else "code"
 
@@ -271,55 +339,82 @@ class ChatClient:
         context = self._catalogue.context_length(self._model)
         max_tokens = min(question.max_tokens, context - 1) if context else question.max_tokens
         async with bound.slots:
-            started, tries, kinds = time.monotonic(), 0, Counter[str]()
+            started, tries, kinds, returns, said = time.monotonic(), 0, Counter[str](), 0, ""
             while True:
                 payload, n = self._payload(question, max_tokens)
                 try:
-                    return await self._request(bound, payload, n)
+                    async with bound.suspects if returns > 1 else nullcontext():
+                        if returns > 1:  # the request before this one may have brought the server down
+                            await bound.watch.wait(said)
+                        sent = time.monotonic()
+                        return await self._request(bound.wire, payload, n, question.within)
                 except CallFailure as failure:
                     problem = failure
+                said = self._diagnosis.quote(problem)
                 kinds[problem.kind] += 1
                 tries += 1
                 too_long = overflow(problem)
-                if too_long:
+                if too_long:  # the message may name max_tokens, which the server accepts
                     max_tokens = _shortened(too_long, question.max_tokens, max_tokens)
-                for note in self._dialect.learn(problem, payload, kinds[problem.kind]):
-                    self._on_note(f"{note} ({self._diagnosis.quote(problem)})")
+                else:
+                    for note in self._dialect.learn(problem, payload, kinds[problem.kind]):
+                        self._on_note(f"{note} ({said})")
                 # If the client has learnt from the failure, the payload is different and is sent immediately.
-                if self._payload(question, max_tokens)[0] == payload:
-                    if declined(problem):
-                        return (Completion("", "refusal"),) * n
-                    error = self._diagnosis.final(problem, self._model, self._catalogue)
-                    if error:
-                        raise error
-                    if problem.away and await bound.watch.wait(self._diagnosis.quote(problem)):
-                        started, tries = time.monotonic(), 0
-                        kinds.clear()
-                    else:
-                        await self._pause(problem, tries, kinds[problem.kind], time.monotonic() - started)
+                if self._payload(question, max_tokens)[0] != payload:
+                    continue
+                if declined(problem):
+                    return (Completion("", "refusal"),) * n
+                error = self._diagnosis.final(problem, self._model, self._catalogue)
+                if error:
+                    raise error
+                if question.within and problem.kind == "time-out":
+                    raise CallFailed(said)
+                if await self._back(bound, problem, kinds[problem.kind], sent):
+                    # Other statuses of a busy server say nothing about this request.
+                    returns += not problem.busy or problem.status in BROKE
+                    if returns == RETURNS:
+                        raise CallFailed(
+                            f"no answer: the server went away {returns} times while it had this request ({said})"
+                        )
+                    started, tries = time.monotonic(), 0
+                    kinds.clear()
+                else:
+                    if problem.busy and time.monotonic() - started + problem.retry_after > self.settings.patience:
+                        raise self._diagnosis.too_busy(problem, self.settings.patience)
+                    await asyncio.sleep(self._backoff.delay(tries, problem.retry_after))
 
-    async def _request(self, bound: _Bound, payload: dict[str, Any], n: int) -> tuple[Completion, ...]:
+    async def _request(
+        self, wire: Wire, payload: dict[str, Any], n: int, within: float | None = None
+    ) -> tuple[Completion, ...]:
         started = time.monotonic()
-        body = await bound.wire.chat(payload)
+        body = await wire.chat(payload, within)
         got = answers(body, n, time.monotonic() - started)
+        self._answered = time.monotonic()
         self._dialect.accepted(payload, len(got))
         return got
 
-    async def _pause(self, problem: CallFailure, tries: int, same: int, spent: float) -> None:
-        """Wait before the next attempt, or raise the final error.
+    async def _back(self, bound: _Bound, problem: CallFailure, same: int, sent: float) -> bool:
+        """Whether the server was away after a failure and is back, so that attempts are counted anew.
 
         Args:
-            problem: the last failure.
-            tries: number of failures since the server was last away.
-            same: number of these failures that are of the same kind as `problem`.
-            spent: seconds since the first attempt, or since the server was last away.
+            bound: connections to the server.
+            problem: the failure.
+            same: number of failures of this kind since the first attempt, or since the server was last away.
+            sent: time at which the last attempt began.
+
+        Raises:
+            CallFailed: the attempts are used up, and the server answers other requests.
+            ServerGone: the server did not come back within `ChatSettings.patience`.
         """
-        if problem.busy:
-            if spent + problem.retry_after > self.settings.patience:
-                raise self._diagnosis.too_busy(problem, self.settings.patience)
-        elif same >= min(self.settings.attempts, TRIES.get(problem.kind, self.settings.attempts)):
-            raise CallFailed(f"no answer after {same} tries ({problem.kind}: {self._diagnosis.quote(problem)})")
-        await asyncio.sleep(self._backoff.delay(tries, problem.retry_after))
+        said = self._diagnosis.quote(problem)
+        if problem.away and await bound.watch.wait(said):
+            return True
+        if problem.busy or same < min(self.settings.attempts, TRIES.get(problem.kind, self.settings.attempts)):
+            return False
+        # A server that fails at every request is away. Otherwise its failures would become results of the run.
+        if problem.kind != "too long" and self._answered < sent and await bound.trial.wait(said):
+            return True
+        raise CallFailed(f"no answer after {same} tries ({problem.kind}: {said})")
 
 
 def _shortened(found: ContextOverflow, wanted: int, max_tokens: int) -> int:

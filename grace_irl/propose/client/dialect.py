@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from grace_irl.propose.client.errors import CallFailure, Kind, refuses_system_role, rejected_parameters
+from grace_irl.propose.client.errors import CallFailure, Kind, longest_answer, refuses_system_role, rejected_parameters
 from grace_irl.propose.protocol import Completion, Finish, Prompt
 
 SchemaForm = Literal["json_schema", "json_object"]  # llama.cpp uses "json_object", other servers "json_schema"
@@ -23,6 +23,7 @@ class Dialect:
     Attributes:
         left_out: sampling parameters that the server refuses.
         tokens_name: parameter for the maximum tokens of an answer; "max_completion_tokens" for newer OpenAI models.
+        most_tokens: maximum tokens of an answer; None if no limit is known.
         most_choices: maximum number of answers to one request; None if no limit is known.
         schema_form: form in which a schema is sent.
         schema_works: whether the server ever accepted a schema.
@@ -33,6 +34,7 @@ class Dialect:
 
     left_out: set[str] = field(default_factory=set)
     tokens_name: str = "max_tokens"
+    most_tokens: int | None = None
     most_choices: int | None = None
     schema_form: SchemaForm = "json_schema"
     schema_works: bool = False
@@ -54,7 +56,7 @@ class Dialect:
             "model": model,
             "messages": self.messages(prompt),
             "temperature": temperature,
-            self.tokens_name: max_tokens,
+            self.tokens_name: min(max_tokens, self.most_tokens or max_tokens),
         }
         if n > 1:
             wanted["n"] = n
@@ -94,10 +96,15 @@ class Dialect:
         if self.system_role and payload["messages"][0]["role"] == "system" and refuses_system_role(failure):
             self.system_role = False
             news.append("the model accepts no system message: its text opens the user message from now on")
+        most = longest_answer(failure)
+        if most is not None:  # the message names the parameter, too
+            known = self.most_tokens
+            self.most_tokens = min(most, known or most)
+            return [] if self.most_tokens == known else [f"the model writes answers of at most {most} tokens"]
         named = rejected_parameters(failure, DROPPABLE & set(payload))
         if payload.get("response_format", {}).get("type") == "json_schema" and not self.schema_works:
             # llama.cpp refuses OpenAI's form with status 500. A single error 500 may have another cause.
-            refused = "response_format" in named or (failure.kind == "server error" and times > 1)
+            refused = "response_format" in named or (failure.kind == "server error" and not failure.busy and times > 1)
             if refused and self.schema_form == "json_schema":  # otherwise another call has already changed it
                 self.schema_form = "json_object"
                 news.append("the server does not accept a schema in OpenAI's form: llama.cpp's form is tried")
@@ -162,6 +169,13 @@ def answers(body: bytes, most: int, seconds: float) -> tuple[Completion, ...]:
         raise CallFailure("malformed body", "a body without a list of choices", status=200)
     if not choices:
         raise CallFailure("no answer", "a body with no choice in it", status=200)
+    # OpenRouter and vLLM send what there is of an answer if the model fails in the middle of it.
+    broken = [one for one in choices if one.get("finish_reason") == "error"]
+    if len(broken) == len(choices):
+        said = _reported(broken[0].get("error") or "").said
+        # Each attempt is paid for, so a code such as 503 does not make it one of a server that is only busy.
+        raise CallFailure("server error", "an answer that ends in an error", status=200, said=said)
+    choices = [one for one in choices if one.get("finish_reason") != "error"]
     if all(isinstance(one.get("index"), int) for one in choices):
         choices = sorted(choices, key=lambda one: int(one["index"]))
     texts = [_text(one) for one in choices[:most]]
@@ -228,4 +242,6 @@ def _text(choice: Mapping[str, Any]) -> tuple[str, Finish]:
 
 def _count(usage: object, name: str) -> int:
     value = usage.get(name) if isinstance(usage, dict) else None
+    if isinstance(value, float):  # some gateways send 12.0
+        value = int(value) if value.is_integer() else 0
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

@@ -11,7 +11,7 @@ from grace_irl.propose.protocol import Completion
 
 
 class ServerGone(GraceError):  # noqa: N818  the name says what happened
-    """The server cannot be used for now. The run can be resumed later.
+    """The server cannot be used for now. A run that has begun can be resumed later.
 
     The server was away or too busy for longer than `ChatSettings.patience`, or the account has no credit left.
     """
@@ -22,11 +22,14 @@ class CallFailed(GraceError):  # noqa: N818  the name says what happened
 
     Attributes:
         answers: the call's answers that have arrived. A call may send several requests, of which some may succeed.
+        ending: the error that ends the run, if it ended a call of which answers had arrived. The caller keeps the
+            answers, which are paid for, and raises this error then. None if the caller may continue.
     """
 
-    def __init__(self, message: str, answers: tuple[Completion, ...] = ()) -> None:
+    def __init__(self, message: str, answers: tuple[Completion, ...] = (), ending: GraceError | None = None) -> None:
         super().__init__(message)
         self.answers = answers
+        self.ending = ending
 
 
 class ContextOverflow(GraceError):  # noqa: N818  the name says what happened
@@ -62,6 +65,10 @@ Kind = Literal[
 ]
 
 LONGEST = 10_000  # maximum characters of a server's message that are kept
+# A proxy that reaches no server sends one of these statuses (520 and above: Cloudflare). So may a busy server.
+AWAY = (502, 503, 520, 521, 522, 523)
+BROKE = (502, 520)  # those of `AWAY` that a proxy sends if the server breaks down during a request
+OVERLOADED = 529  # Anthropic's status for a busy server
 
 
 @dataclass(eq=False)
@@ -89,16 +96,13 @@ class CallFailure(Exception):  # noqa: N818  a failed request is no defect
 
     @property
     def away(self) -> bool:
-        """Whether the server may be away: there is no connection, or the status is 502 or 503.
-
-        A proxy that finds no server sends these statuses. A busy server may send them, too, so they also count as busy.
-        """
-        return (self.kind == "connection" and self.status == 0) or self.status in (502, 503)
+        """Whether the server may be away: there is no connection, or a proxy reaches no server."""
+        return (self.kind == "connection" and self.status == 0) or self.status in AWAY
 
     @property
     def busy(self) -> bool:
         """Whether the server may be present but too busy for a request."""
-        return self.kind == "busy" or self.status in (502, 503)
+        return self.kind == "busy" or self.status in (*AWAY, OVERLOADED)
 
     @property
     def code(self) -> str:
@@ -114,12 +118,26 @@ _LIMIT = (
     # vLLM: "longer than the maximum model length of 8192"; "cannot be greater than max_model_len=8192"
     r"maximum model length of (\d+)",
     r"max_model_len=(\d+)",
-    # vLLM: "exceeds model's maximum context length (8192)"
-    r"context length \((\d+)\)",
+    # vLLM: "exceeds model's maximum context length (8192)"; SGLang: "the model's context length (8192 tokens)"
+    # llama.cpp: "the request exceeds the available context size (4096 tokens)"
+    r"context (?:length|size) \((\d+)",
+    # vLLM: "You passed 9000 input tokens and …. However, the model's context length is only 8192 tokens"
+    r"context length is only (\d+) tokens",
+    # Mistral: "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length"
+    r"model with (\d+) maximum context length",
     # llama-cpp-python: "Requested tokens (2285) exceed context window of 2048"
     r"context window of (\d+)",
-    # Anthropic behind a gateway: "prompt is too long: 210000 tokens > 200000 maximum"
+    # Anthropic: "prompt is too long: 210000 tokens > 200000 maximum"
     r"tokens > (\d+) maximum",
+    # Anthropic: "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000"
+    r"context limit: \d+ \+ \d+ > (\d+)",
+    # TGI: "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 3500 `inputs` tokens and 1024 `max_new_tokens`"
+    r"`max_new_tokens` must be <= (\d+)",
+    r"`inputs` must have less than (\d+) tokens",
+    # Gemini: "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."
+    r"maximum number of tokens allowed \(?(\d+)",
+    # OpenAI: "Input tokens exceed the configured limit of 272000 tokens."
+    r"configured limit of (\d+) tokens",
 )
 # Patterns for the number of tokens of the prompt.
 _PROMPT = (
@@ -132,19 +150,52 @@ _PROMPT = (
     r"prompt \(length (\d+)\)",
     r"Requested tokens \((\d+)\)",
     r"too long: (\d+) tokens",
+    r"(\d+) tokens from the input messages",  # SGLang
+    r"[Ii]nput \((\d+) tokens\)",
+    r"(\d+) of text input",  # OpenRouter: "about 140000 tokens (135904 of text input, 4096 in the output)"
+    r"passed (\d+) input tokens",
+    r"Prompt contains (\d+) tokens",
+    r"context limit: (\d+) \+",
+    r"Given: (\d+)",
+    r"input token count \((\d+)\)",
 )
 _OVERFLOW = re.compile(
-    r"context[_ ](?:length|size|window)|maximum (?:model|context) length|max_model_len|prompt is too long",
+    r"context[_ ](?:length|size|window|limit\b)|maximum (?:model|context) length|max_model_len|prompt is too long"
+    r"|`inputs` (?:tokens \+|must have less)|input token count\b.*\bexceeds|exceed the configured limit of",
     re.IGNORECASE,
 )
+# Patterns for the maximum tokens of an answer.
+_ANSWER = (
+    # OpenAI: "max_tokens is too large: 32000. This model supports at most 16384 completion tokens, whereas you"
+    r"supports at most (\d+) completion tokens",
+    # Anthropic: "max_tokens: 9000 > 8192, which is the maximum allowed number of output tokens"
+    r"max_tokens: \d+ > (\d+), which is the maximum",
+    # DeepSeek: "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]"
+    r"range of max_(?:completion_)?tokens is \[\d+, ?(\d+)\]",
+    # Groq: "`max_tokens` must be less than or equal to `8192`"
+    r"max_(?:completion_)?tokens\W{1,3}must be less than or equal to \W?(\d+)",
+)
 _ROLE = re.compile(r"system role|system message|roles must alternate|only user and assistant roles", re.IGNORECASE)
-_MODEL = re.compile(r"\bmodel\b.{0,80}(?:not (?:exist|found)|unknown|invalid)|model_not_found", re.IGNORECASE)
+_MODEL = re.compile(
+    # vLLM, OpenAI: "The model `x` does not exist"; DeepSeek: "Model Not Exist"; Gemini: "models/x is not found for API"
+    r"\bmodels?\b.{0,80}\bnot (?:exist|found)\b|model_not_found"
+    # LiteLLM: "Invalid model name passed in model=x"; Mistral: "Invalid model: x"; OpenRouter: "x is not a valid model"
+    r"|\binvalid model(?: name\b|:)|\bunknown model\b|\bnot a valid model\b"
+    # Anthropic: "model: x", Azure: "The API deployment for this resource does not exist"
+    r"|not_found_error model:|DeploymentNotFound",
+    re.IGNORECASE,
+)
+
+_FLAGGED = re.compile(r"\bmoderation\b|\bflagged\b", re.IGNORECASE)
+_KEY = re.compile(r"\bAPI key (?:not valid|expired|is invalid)|\b(?:invalid|incorrect) API key\b", re.IGNORECASE)
+# Servers that have nothing at the path say nothing, or: "Not Found", "404 page not found", "Invalid URL (POST /chat)".
+_NOWHERE = re.compile(r"^\W*$|\bnot found\W*$|\binvalid url\b|^\s*<", re.IGNORECASE)
 
 
 def overflow(failure: CallFailure) -> ContextOverflow | None:
     """Return the error for a request that exceeds the model's context; None for any other failure."""
     body = failure.body or {}
-    if failure.status not in (400, 413, 422, 500):
+    if failure.status not in (400, 413, 422, 500) or longest_answer(failure):
         return None
     # llama.cpp answers with status 400 or 500, depending on its version. `body` has both numbers of tokens.
     if "exceed_context_size" not in failure.code and not (
@@ -156,6 +207,11 @@ def overflow(failure: CallFailure) -> ContextOverflow | None:
         limit if isinstance(limit, int) else _first(_LIMIT, failure.said),
         prompt if isinstance(prompt, int) else _first(_PROMPT, failure.said),
     )
+
+
+def longest_answer(failure: CallFailure) -> int | None:
+    """The maximum tokens of an answer, from a refusal that names it; None for any other failure."""
+    return _first(_ANSWER, failure.said) if failure.status in (400, 422) else None
 
 
 def rejected_parameters(failure: CallFailure, sent: set[str]) -> set[str]:
@@ -184,8 +240,20 @@ def unknown_model(failure: CallFailure) -> bool:
 
 
 def declined(failure: CallFailure) -> bool:
-    """Whether a filter in front of the model declined the prompt (Azure uses status 400 for that)."""
+    """Whether a filter in front of the model declined the prompt (Azure: status 400, OpenRouter: 403)."""
+    if failure.status == 403:
+        return bool(_FLAGGED.search(failure.said))
     return failure.status == 400 and any(word in failure.code for word in ("content_filter", "content_policy"))
+
+
+def refused_key(failure: CallFailure) -> bool:
+    """Whether the server refuses the key, or wants one (Gemini uses status 400 for a wrong key)."""
+    return failure.status in (401, 403) or (failure.status == 400 and bool(_KEY.search(failure.said)))
+
+
+def no_such_path(failure: CallFailure) -> bool:
+    """Whether the address of chat completions is wrong, as far as the server's message says more than that."""
+    return failure.status == 405 or (failure.status == 404 and bool(_NOWHERE.search(failure.said)))
 
 
 def _names(name: str, text: str) -> bool:

@@ -2,7 +2,8 @@
 
 `Diagnosis` turns failures into errors for the user, unless another attempt may help. `Backoff` gives the waiting times
 between attempts. `ServerWatch` waits for a server that is away, once for all calls. `Catalogue` is the server's list of
-models. The probe (`PROMPT`, `passed`) tests whether the model writes correct JSON.
+models. `TRIAL` tests whether a server answers at all. The probe (`PROMPT`, `passed`) tests whether the model writes
+correct JSON.
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ from typing import Any
 
 from grace_irl.errors import GraceError, InputError
 from grace_irl.programs.parsing import parse
-from grace_irl.propose.client.errors import CallFailed, CallFailure, ServerGone, unknown_model
+from grace_irl.propose.client.errors import (
+    CallFailed,
+    CallFailure,
+    ServerGone,
+    no_such_path,
+    refused_key,
+    unknown_model,
+)
 from grace_irl.propose.protocol import Completion, Prompt
 
 
@@ -37,24 +45,34 @@ class Catalogue:
         """Names of the models, in the server's order."""
         return [str(one["id"]) for one in self.models]
 
+    @property
+    def shown(self) -> str:
+        """The first names of models, for a message."""
+        shown = ", ".join(repr(name)[1:-1][:80] for name in self.names[:20])
+        return (f"{shown}, …" if len(self.names) > 20 else shown) or "none that it lists"
+
     def chosen(self, wanted: str) -> str:
         """Return the name of the model to use: `wanted`, or the server's only model if `wanted` is "".
 
+        A server may have `wanted` and not list it: aliases, deployments of Azure, names with a suffix.
+
         Raises:
-            InputError: the server does not have this model, or `wanted` is "" and there is not exactly one model.
+            InputError: `wanted` is "" and there is not exactly one model.
         """
         if not wanted:
             if len(self.names) != 1:
-                found = f"{len(self.names)} models ({_shown(self.names)})"
+                found = f"{len(self.names)} models ({self.shown})"
                 raise InputError(f"the server has {found}; expected one: name it with --model")
             return self.names[0]
-        if self.models and self._entry(wanted) is None:
-            raise self.unknown(wanted)
         return wanted
+
+    def lists(self, name: str) -> bool:
+        """Whether the server lists this model."""
+        return self._entry(name) is not None
 
     def unknown(self, wanted: str) -> InputError:
         """The error for a model that the server does not have."""
-        return InputError(f"the server has no model {wanted!r}; it has: {_shown(self.names)}; correct --model")
+        return InputError(f"the server has no model {wanted!r}; it has: {self.shown}; correct --model")
 
     def context_length(self, model: str) -> int | None:
         """The model's context in tokens; None if the server does not report it."""
@@ -66,13 +84,8 @@ class Catalogue:
         return next((value for value in found if isinstance(value, int) and value > 1), None)
 
     def _entry(self, name: str) -> Mapping[str, Any] | None:
-        # Ollama lists names with a tag, which users may omit.
-        return next((one for one in self.models if one["id"] in (name, f"{name}:latest")), None)
-
-
-def _shown(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name)[1:-1][:80] for name in names[:20])
-    return (f"{shown}, …" if len(names) > 20 else shown) or "none that it lists"
+        # Ollama lists names with a tag, and Gemini with a folder. Users may omit both.
+        return next((one for one in self.models if one["id"] in (name, f"{name}:latest", f"models/{name}")), None)
 
 
 @dataclass(frozen=True)
@@ -100,7 +113,7 @@ class Diagnosis:
                 f"no server at {self.url}: {self.quote(failure)}; expected one that speaks OpenAI's protocol "
                 "(grace-irl serve starts one), or correct --llm-url"
             )
-        if failure.status in (401, 403):
+        if refused_key(failure):
             return self._refused_key(failure)
         if 300 <= failure.status < 400:
             return self._elsewhere(failure)
@@ -116,7 +129,7 @@ class Diagnosis:
 
     def final(self, failure: CallFailure, model: str, catalogue: Catalogue) -> GraceError | None:
         """The error for the user if another attempt would fail in the same way; None if another attempt may succeed."""
-        if failure.status in (401, 403):
+        if refused_key(failure):
             return self._refused_key(failure)
         if 300 <= failure.status < 400:
             return self._elsewhere(failure)
@@ -124,8 +137,13 @@ class Diagnosis:
             return ServerGone(f"the server says that the account has no credit left ({self.quote(failure)})")
         if unknown_model(failure):
             return catalogue.unknown(model)
-        if failure.status in (404, 405):
+        if no_such_path(failure):
             return InputError(f"no chat completions at {self.url} ({self.quote(failure)}); correct --llm-url")
+        if failure.status == 404:
+            return InputError(
+                f"the server at {self.url} has nothing that answers the request ({self.quote(failure)}); "
+                "correct --model or --llm-url, or ask for less"
+            )
         if failure.kind == "rejected":
             return CallFailed(f"the server refuses the request ({self.quote(failure)})")
         return None
@@ -134,7 +152,7 @@ class Diagnosis:
         """The error for a server that stayed too busy for `patience` seconds."""
         return ServerGone(
             f"the server has been too busy for the {patience:g} s of --llm-patience ({self.quote(failure)}); "
-            "resume the run later, or ask less at once with --concurrency"
+            "try later, or ask less at once with --concurrency"
         )
 
     def _elsewhere(self, failure: CallFailure) -> InputError:
@@ -159,6 +177,7 @@ SAMPLES = 4
 The probe asks the model to copy `PROGRAM` into a JSON object. If any answer fails, the client requests plain code
 instead (format "code"). Plain code is better even if JSON breaks only one program in ten."""
 
+WITHIN = 180.0  # maximum seconds of a request of the probe; a slower model is asked for plain code
 MAX_TOKENS = 800  # maximum tokens of an answer to the probe; the copy takes about 250
 
 PROGRAM = r'''import re
@@ -187,6 +206,13 @@ PROMPT = Prompt(
         f'Write "copied" into its field reasoning.\n\n```python\n{PROGRAM}```\n'
     ),
 )
+
+
+TRIAL, TRIAL_TOKENS = Prompt(system="", user="Say yes."), 16
+"""A prompt that every model can answer, and the maximum tokens of its answer.
+
+If a request fails again and again, the client sends this prompt. The answer tells a request at which the server fails
+from a server that fails at every request."""
 
 
 def passed(answer: Completion) -> bool:
@@ -282,8 +308,7 @@ class ServerWatch:
             if self._given_up or waited >= self._patience:
                 self._given_up = True
                 raise ServerGone(
-                    f"the server has been away for the {self._patience:g} s of --llm-patience ({why}); "
-                    "start it again and resume the run"
+                    f"the server has been away for the {self._patience:g} s of --llm-patience ({why}); start it again"
                 )
             if not looks:
                 self._on_note(f"the server is away ({why}); waiting for it up to {self._patience:g} s")

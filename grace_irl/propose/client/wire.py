@@ -46,14 +46,18 @@ class Wire:
         self._timeout = settings.timeout
         self._max_bytes = settings.max_bytes
 
-    async def chat(self, payload: Mapping[str, Any]) -> bytes:
+    async def chat(self, payload: Mapping[str, Any], seconds: float | None = None) -> bytes:
         """Request a chat completion. Return the body of the response.
+
+        Args:
+            payload: the body of the request.
+            seconds: maximum seconds to its last byte; by default `ChatSettings.timeout`.
 
         Raises:
             CallFailure: the response is not a complete body with status 200.
         """
         create = self._client.chat.completions.with_streaming_response.create
-        return await self._body(create(**payload), self._timeout)
+        return await self._body(create(**payload), seconds or self._timeout)
 
     async def models(self, seconds: float = LIST) -> list[dict[str, Any]]:
         """Request /v1/models. Return the entries of the list; each has an "id".
@@ -124,8 +128,11 @@ def openai_library() -> Any:
 
 def _of_status(error: openai.APIStatusError) -> CallFailure:
     status = error.status_code
-    body = error.body if isinstance(error.body, dict) else {}
-    said = body.get("message") or (error.body if isinstance(error.body, str) else "")
+    found: object = error.body  # the library has taken the object "error" out of the body
+    if isinstance(found, list) and len(found) == 1 and isinstance(found[0], dict):  # Gemini
+        found = found[0].get("error", found[0])
+    body = found if isinstance(found, dict) else {}
+    said = body.get("message") or (found if isinstance(found, str) else _detail(body.get("detail")))
     kind: Kind = "busy" if status == 429 else "server error" if status >= 500 or status == 408 else "rejected"
     return CallFailure(
         kind,
@@ -135,6 +142,18 @@ def _of_status(error: openai.APIStatusError) -> CallFailure:
         body=body,
         retry_after=retry_after(error.response.headers),
     )
+
+
+def _detail(detail: object) -> str:
+    """The message of a server built with FastAPI: a text, or a list of places in the request with what is wrong."""
+    if isinstance(detail, list):
+        wrong = [one for one in detail if isinstance(one, dict)]
+        return "; ".join(f"'{_last(one.get('loc'))}': {one.get('msg', '')}" for one in wrong)
+    return detail if isinstance(detail, str) else ""
+
+
+def _last(place: object) -> object:
+    return place[-1] if isinstance(place, list) and place else "request"
 
 
 def retry_after(headers: Mapping[str, str]) -> float:

@@ -57,6 +57,14 @@ def error(status: int, message: str = "", headers: Mapping[str, str] | None = No
     return Behaviour(status=status, body=body, headers=headers or {})
 
 
+def unlisted(server: ChatServer) -> Callable[[dict[str, Any]], Behaviour | None]:
+    """A rule: every model that the server does not list is refused, as vLLM does it."""
+    known = [one["id"] for one in server.models]
+    return lambda sent: (
+        None if sent["model"] in known else error(404, f"The model `{sent['model']}` does not exist.", code=404)
+    )
+
+
 OK = Behaviour()
 RESET = Behaviour(sent=0.0, reset=True)
 CLOSED = Behaviour(sent=0.0)

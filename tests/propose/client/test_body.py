@@ -58,6 +58,20 @@ def test_tokens_that_a_server_does_not_count_are_none(usage: Any) -> None:
     assert (one.tokens_in, one.tokens_out) == (0, 0)
 
 
+def test_tokens_that_are_sent_as_floats_count() -> None:
+    usage = {"prompt_tokens": 1e3, "completion_tokens": 12.0}
+    (one,) = answers(body(choice(), usage=usage), 1, 0.0)
+    assert (one.tokens_in, one.tokens_out) == (1000, 12)
+
+
+def test_an_answer_in_which_the_model_failed_is_none() -> None:
+    failed = {**choice("class Rew", "error"), "error": {"code": 502, "message": "Provider disconnected"}}
+    assert [one.text for one in answers(body(failed, choice("whole")), 2, 0.0)] == ["whole"]
+    with pytest.raises(CallFailure) as raised:
+        answers(body(failed), 1, 0.0)
+    assert (raised.value.kind, raised.value.busy, raised.value.said) == ("server error", False, "Provider disconnected")
+
+
 def test_choices_are_in_the_order_of_their_indices_and_never_more_than_asked_for() -> None:
     shuffled = [{**choice(text), "index": index} for index, text in ((2, "c"), (0, "a"), (1, "b"))]
     assert [one.text for one in answers(body(*shuffled), 2, 0.0)] == ["a", "b"]
@@ -84,6 +98,7 @@ def test_choices_are_in_the_order_of_their_indices_and_never_more_than_asked_for
         (b'{"error": {"message": "slow down", "code": 429}}', "busy"),
         (b'{"error": {"message": "no", "code": 400}}', "rejected"),
         (b'{"error": "over capacity"}', "server error"),
+        (b'{"choices": [{"message": {"content": "class Rew"}, "finish_reason": "error"}]}', "server error"),
     ],
 )
 def test_broken_bodies(given: bytes, kind: str) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from grace_irl.propose.client import CallFailed, ChatClient
-from grace_irl.propose.protocol import Completion
+from grace_irl.propose.client import CallFailed, ChatClient, ServerGone
+from grace_irl.propose.protocol import Completion, Prompt
 from tests.propose.client import server as says
-from tests.propose.client.server import Behaviour, ChatServer
+from tests.propose.client.server import Behaviour, ChatServer, prompt_text
 from tests.propose.client.talk import PROMPT, Talk
 
 FAULTS = {
@@ -27,6 +30,11 @@ FAULTS = {
     "10 MB": (says.huge(10_000_000), "too long"),
     "late": (Behaviour(wait=30.0), "time-out"),
 }
+
+
+def of_prompt(payload: dict[str, Any]) -> bool:
+    """Whether a request asks for answers to `PROMPT`. Else it only tests whether the server answers at all."""
+    return prompt_text(payload) == PROMPT.text
 
 
 def counted(answers: Sequence[Completion]) -> tuple[int, int]:
@@ -50,6 +58,7 @@ def test_after_a_fault_the_answers_are_whole_and_counted_once(server: ChatServer
 @pytest.mark.parametrize(
     ("name", "requests"),
     [
+        ("reset", 4),
         ("reset midway", 4),
         ("empty body", 4),
         ("malformed", 4),
@@ -61,7 +70,7 @@ def test_after_a_fault_the_answers_are_whole_and_counted_once(server: ChatServer
 )
 def test_a_fault_that_stays_fails_this_call_only(server: ChatServer, name: str, requests: int) -> None:
     fault, kind = FAULTS[name]
-    server.rule = lambda payload: fault
+    server.rule = lambda payload: fault if of_prompt(payload) else None
     talk = Talk(server, attempts=4, timeout=0.2 if name == "late" else 20.0)
 
     async def twice(client: ChatClient) -> list[str]:
@@ -71,8 +80,70 @@ def test_a_fault_that_stays_fails_this_call_only(server: ChatServer, name: str, 
         server.rule = lambda payload: None
         return [one.text for one in await client.complete(PROMPT)]
 
-    assert talk.run(twice) == server.served
-    assert len(server.payloads) == requests + 1
+    assert talk.run(twice) == server.served[-1:]
+    assert len([sent for sent in server.payloads if of_prompt(sent)]) == requests + 1
+
+
+@pytest.mark.parametrize("name", ["broken", "gateway time-out", "overloaded", "cloudflare", "empty body"])
+def test_a_server_that_fails_at_all_requests_is_waited_for(server: ChatServer, name: str) -> None:
+    more = {
+        "overloaded": says.error(529, "Overloaded", type="overloaded_error"),
+        "gateway time-out": says.error(504),
+        "cloudflare": Behaviour(status=522, body=b"<html>"),
+    }
+    fault = more.get(name) or FAULTS[name][0]
+    server.rule = lambda payload: fault
+    talk = Talk(server, attempts=2, concurrency=4)
+
+    def mend() -> None:
+        while len(server.payloads) < 40:
+            time.sleep(0.01)
+        server.rule = lambda payload: None
+
+    async def many(client: ChatClient) -> int:
+        return sum(len(got) for got in await asyncio.gather(*(client.complete(PROMPT) for _ in range(8))))
+
+    mending = threading.Thread(target=mend)
+    mending.start()
+    assert talk.run(many) == 8
+    mending.join()
+
+
+@pytest.mark.parametrize("status", [500, 504, 520, 529])
+def test_a_server_that_goes_on_failing_at_all_requests_stops_the_run(server: ChatServer, status: int) -> None:
+    server.rule = lambda payload: says.error(status, "Overloaded")
+    with pytest.raises(ServerGone, match=rf"0\.3 s of --llm-patience .HTTP {status}: Overloaded"):
+        Talk(server, patience=0.3, attempts=2).texts()
+
+
+def test_a_request_that_brings_the_server_down_is_given_up(server: ChatServer) -> None:
+    """The server comes back each time. Requests that were in flight beside that one get their answers."""
+    down: list[int] = []
+    talk = Talk(server)
+
+    def restart(times: int) -> None:
+        while sum("is away" in note for note in talk.notes) < times:
+            time.sleep(0.01)
+        server.models_status = 200
+
+    def rule(payload: dict[str, Any]) -> Behaviour | None:
+        if "killer" in payload["messages"][-1]["content"]:
+            down.append(len(down) + 1)
+            server.models_status = 503
+            threading.Thread(target=restart, args=(down[-1],)).start()
+        return says.RESET if server.models_status == 503 else None
+
+    server.rule = rule
+
+    async def both(client: ChatClient) -> list[object]:
+        calls = [client.complete(Prompt("", text)) for text in ("a", "killer", "b", "c")]
+        return list(await asyncio.gather(*calls, return_exceptions=True))
+
+    found = talk.run(both)
+    assert isinstance(found[1], CallFailed)
+    assert "the server went away 3 times" in str(found[1])
+    assert len(down) == 3
+    assert [len(each) for each in (found[0], found[2], found[3]) if isinstance(each, tuple)] == [1, 1, 1]
 
 
 def test_ten_megabytes_are_not_read_to_their_end(server: ChatServer) -> None:
@@ -141,8 +212,10 @@ def test_fewer_choices_than_asked_for_are_made_up_and_remembered(server: ChatSer
 
 
 def test_what_came_before_a_failure_is_handed_over(server: ChatServer) -> None:
-    server.rule = lambda payload: Behaviour(choices=1) if len(server.payloads) <= 3 else says.BROKEN
+    server.rule = lambda payload: (
+        Behaviour(choices=1) if len(server.payloads) <= 3 or not of_prompt(payload) else says.BROKEN
+    )
     with pytest.raises(CallFailed) as raised:
         Talk(server, attempts=2).texts(4)
-    assert sorted(one.text for one in raised.value.answers) == sorted(server.served)
-    assert len(server.served) == 3
+    assert sorted(one.text for one in raised.value.answers) == sorted(server.served[:3])
+    assert len(raised.value.answers) == 3

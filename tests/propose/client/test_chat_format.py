@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from grace_irl.propose.client import ChatClient
 from grace_irl.propose.client.recovery import PROGRAM
 from grace_irl.propose.json_answer import ANSWER_SCHEMA
@@ -66,6 +68,19 @@ def test_llama_cpps_form_is_found(server: ChatServer) -> None:
     talk = Talk(server, answer_format="auto")
     assert talk.run(lambda client: client.answer_format()) == "json"
     assert talk.notes[0].startswith("the server does not accept a schema in OpenAI's form")
+
+
+def test_a_mute_server_is_tried_once_and_not_for_long(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before a run exists, nobody waits for three time-outs of ten minutes without a word."""
+    monkeypatch.setattr("grace_irl.propose.client.recovery.WITHIN", 0.3)
+    server.rule = lambda sent: Behaviour(wait=30.0)
+    talk = Talk(server, answer_format="auto")
+    assert talk.run(lambda client: client.check()) == ("model", "code")
+    assert len(server.payloads) == 1
+    assert talk.notes == [
+        "the server is tried with a short prompt first, for its answer format, up to 0.3 s",
+        "answers are asked for as code: the test of JSON failed (no answer within 0.3 s)",
+    ]
 
 
 def test_a_forced_format_asks_nobody(server: ChatServer) -> None:

@@ -125,8 +125,26 @@ def test_a_server_that_still_loads_is_waited_for(server: ChatServer) -> None:
 )
 def test_models_that_are_not_there(server: ChatServer, models: list[dict[str, Any]], wanted: str, message: str) -> None:
     server.models = models
+    server.rule = says.unlisted(server)
     with pytest.raises(InputError, match=message):
         Talk(server, model=wanted).texts()
+
+
+def test_the_server_decides_about_a_model_that_it_does_not_list(server: ChatServer) -> None:
+    """Azure lists base models and not deployments; other servers have aliases. One trial request goes before a run."""
+    server.models = [{"id": "base"}]
+    talk = Talk(server, model="mine")
+    assert talk.run(lambda client: client.check()) == ("mine", "code")
+    assert talk.notes == ["the server does not list the model 'mine', and is asked for it all the same"]
+    assert [sent["model"] for sent in server.payloads] == ["mine"]
+    server.rule = says.unlisted(server)
+    with pytest.raises(InputError, match="the server has no model 'mine'; it has: base; correct --model"):
+        Talk(server, model="mine").run(lambda client: client.check())
+
+
+def test_a_model_that_is_listed_is_not_tried(server: ChatServer) -> None:
+    assert Talk(server, model="model").run(lambda client: client.check()) == ("model", "code")
+    assert server.payloads == []
 
 
 def test_a_model_that_goes_away(server: ChatServer) -> None:
@@ -171,6 +189,35 @@ def test_the_answer_is_shortened_before_the_prompt(server: ChatServer, prompt_to
     else:
         with pytest.raises(ContextOverflow):
             talk.texts()
+
+
+def test_a_refusal_that_names_max_tokens_shortens_the_answer_only(server: ChatServer) -> None:
+    """As Anthropic has it: the parameter keeps its name, and no note says that it is refused."""
+
+    def rule(sent: dict[str, Any]) -> says.Behaviour | None:
+        most = sent["max_tokens"]
+        said = f"input length and `max_tokens` exceed context limit: 5000 + {most} > 8192, decrease input length"
+        return says.error(400, said) if most > 3192 else None
+
+    server.rule = rule
+    talk = Talk(server, max_tokens=8000)
+    assert talk.texts() == server.served
+    assert [sent["max_tokens"] for sent in server.payloads] == [8000, 3192]
+    assert talk.notes == []
+
+
+def test_the_longest_answer_of_a_model_is_kept_to(server: ChatServer) -> None:
+    said = "max_tokens is too large: 32000. This model supports at most 16384 completion tokens, whereas you provided"
+    server.rule = lambda sent: says.error(400, said, param="max_tokens") if sent["max_tokens"] > 16384 else None
+    talk = Talk(server, max_tokens=32000)
+
+    async def twice(client: ChatClient) -> None:
+        for _ in range(2):
+            await client.complete(PROMPT)
+
+    talk.run(twice)
+    assert [sent["max_tokens"] for sent in server.payloads] == [32000, 16384, 16384]
+    assert [note.partition(" (")[0] for note in talk.notes] == ["the model writes answers of at most 16384 tokens"]
 
 
 def test_the_context_bounds_what_is_asked_for(server: ChatServer) -> None:

@@ -116,6 +116,11 @@ def test_two_calls_that_meet_the_refusal_at_once_learn_one_form() -> None:
     assert "response_format" not in payload(dialect, answer="json")
 
 
+def test_a_server_that_is_busy_says_nothing_about_the_schema() -> None:
+    busy = CallFailure("server error", "HTTP 503", status=503, said="overloaded")
+    assert Dialect().learn(busy, payload(Dialect(), answer="json"), 2) == []
+
+
 def test_a_schema_that_worked_is_not_given_up() -> None:
     dialect = Dialect()
     sent = payload(dialect, answer="json")

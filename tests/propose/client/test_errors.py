@@ -9,6 +9,7 @@ import pytest
 from grace_irl.propose.client.errors import (
     CallFailure,
     declined,
+    longest_answer,
     overflow,
     refuses_system_role,
     rejected_parameters,
@@ -105,6 +106,69 @@ OVERFLOWS = {
         (None, None),
     ),
     "a gateway": (failure("prompt is too long: 210000 tokens > 200000 maximum"), (200000, 210000)),
+    "vllm, newer": (
+        failure(
+            "You passed 9000 input tokens and requested 0 output tokens. However, the model's context length is only "
+            "8192 tokens, resulting in a maximum input length of 8192 tokens."
+        ),
+        (8192, 9000),
+    ),
+    "llama.cpp, newer": (
+        failure("the request exceeds the available context size (4096 tokens), try increasing it"),
+        (4096, None),
+    ),
+    "sglang": (
+        failure(
+            "Requested token count exceeds the model's maximum context length of 32768 tokens. You requested a total "
+            "of 33000 tokens: 28904 tokens from the input messages and 4096 tokens for the completion."
+        ),
+        (32768, 28904),
+    ),
+    "sglang, by the input": (
+        failure("The input (12000 tokens) is longer than the model's context length (8192 tokens)."),
+        (8192, 12000),
+    ),
+    "tgi": (
+        failure(
+            "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 3500 `inputs` tokens "
+            "and 4096 `max_new_tokens`",
+            422,
+        ),
+        (4096, 3500),
+    ),
+    "tgi, by the input": (
+        failure("Input validation error: `inputs` must have less than 4095 tokens. Given: 9000", 422),
+        (4095, 9000),
+    ),
+    "anthropic": (
+        failure(
+            "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease input length or "
+            "`max_tokens` and try again",
+            type="invalid_request_error",
+        ),
+        (200000, 190000),
+    ),
+    "openrouter": (
+        failure(
+            "This endpoint's maximum context length is 131072 tokens. However, you requested about 140000 tokens "
+            "(135904 of text input, 4096 in the output)."
+        ),
+        (131072, 135904),
+    ),
+    "gemini": (
+        failure("The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."),
+        (1048576, 1200000),
+    ),
+    "mistral": (
+        failure(
+            "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length"
+        ),
+        (32768, 40000),
+    ),
+    "openai, configured": (
+        failure("Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000 tokens."),
+        (272000, 300000),
+    ),
 }
 
 
@@ -173,6 +237,29 @@ def test_parameters_that_a_server_refuses(given: CallFailure, expected: set[str]
     assert rejected_parameters(given, SENT) == expected
 
 
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (
+            "max_tokens is too large: 32000. This model supports at most 16384 completion tokens, whereas you provided",
+            16384,
+        ),
+        ("max_tokens: 9000 > 8192, which is the maximum allowed number of output tokens for this model", 8192),
+        ("Invalid max_tokens value, the valid range of max_tokens is [1, 8192]", 8192),
+        (
+            "`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens` is less than the "
+            "`context_window` for this model",
+            8192,
+        ),
+        ("'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.", None),
+        ("max_tokens must be at least 1", None),
+    ],
+)
+def test_the_longest_answer(message: str, expected: int | None) -> None:
+    assert longest_answer(failure(message)) == expected
+    assert overflow(failure(message)) is None
+
+
 def test_only_what_was_sent_is_refused() -> None:
     assert rejected_parameters(failure("Unknown parameter: 'seed'", param="seed"), SENT - {"seed"}) == set()
 
@@ -183,8 +270,17 @@ def test_only_what_was_sent_is_refused() -> None:
         (failure("The model `nope` does not exist. Valid aliases: dummy.", 404, type="NotFoundError"), True),
         (failure('model "nope" not found, try pulling it first', 404), True),
         (failure("no such thing", 404, code="model_not_found"), True),
+        (failure("models/x is not found for API version v1main, or is not supported for generateContent.", 404), True),
+        (failure("model: x", 404, type="not_found_error"), True),  # Anthropic
+        (failure("The API deployment for this resource does not exist.", 404, code="DeploymentNotFound"), True),
+        (failure("x is not a valid model ID", code=400), True),  # OpenRouter
+        (failure("Model Not Exist"), True),  # DeepSeek
+        (failure("Invalid model name passed in model=x. Call `/v1/models`"), True),  # LiteLLM
         (failure("Not Found", 404), False),
         (failure("temperature must be", 400), False),
+        (failure("This model does not support image input: unknown part type"), False),
+        (failure("temperature 0.8 for this model is invalid"), False),
+        (failure("Unsupported parameter: 'n' with this model; value invalid"), False),
     ],
 )
 def test_a_model_that_a_server_does_not_have(given: CallFailure, expected: bool) -> None:
