@@ -15,7 +15,7 @@ from grace_irl.propose.client.errors import CallFailed, ContextOverflow
 from grace_irl.propose.json_answer import ANSWER_SCHEMA, NOTE_SCHEMA, read_note
 from grace_irl.propose.material import Workbench
 from grace_irl.propose.prompter import Prompter, PromptSettings
-from grace_irl.propose.protocol import Chat, Completion, Parent, Prompt, Proposal, Question, Step
+from grace_irl.propose.protocol import Chat, Completion, LimitReached, Parent, Prompt, Proposal, Question, Step
 from grace_irl.search.protocol import Request
 
 SHRINKS = 5  # maximum number of versions of one prompt, each shorter than the one before
@@ -29,11 +29,13 @@ class Asked:
         prompt: the prompt as sent.
         completions: the answers; fewer than requested after a failure.
         failure: the reason why answers are missing; "" otherwise.
+        limit: the limit of the run that forbids to ask for the missing answers; "" without one.
     """
 
     prompt: Prompt
     completions: tuple[Completion, ...]
     failure: str = ""
+    limit: str = ""
 
 
 class Asking:
@@ -68,6 +70,7 @@ class Asking:
 
         Raises:
             InputError: a prompt cannot be made short enough, or the server refuses the key.
+            LimitReached: a limit of the run forbids the call.
             GraceError: the server is gone.
         """
         prompter = await self._opened()
@@ -78,6 +81,10 @@ class Asking:
                 return Asked(prompt, await self._chat.ask(Question(prompt, name, n, schema)))
             except CallFailed as failed:
                 return Asked(prompt, failed.answers, f"no answer: {failed}")
+            except LimitReached as reached:
+                if not reached.answers:
+                    raise
+                return Asked(prompt, reached.answers, limit=str(reached))
             except ContextOverflow as overflow:
                 last = overflow
                 if prompter.version == version:  # otherwise another call has already shortened prompts
@@ -134,6 +141,7 @@ class LlmProposer:
 
     def __init__(self, chat: Chat, bench: Workbench, settings: PromptSettings) -> None:
         self._asking = Asking(chat, bench, settings)
+        self._bench = bench
         self._most = settings.most_requests
         self._calls: dict[int, _Call] = {}
 
@@ -142,6 +150,7 @@ class LlmProposer:
 
         Raises:
             InputError: a prompt cannot be made short enough, or the server refuses the key.
+            LimitReached: a limit of the run forbids the call.
             GraceError: the server is gone.
         """
         group = request.index - request.sample
@@ -155,7 +164,10 @@ class LlmProposer:
         answers = await asyncio.shield(call.answers)
         if request.sample == request.samples - 1:
             self._calls.pop(group, None)
-        return answers[request.sample - call.first]
+        place = request.sample - call.first
+        if place >= len(answers):
+            raise LimitReached(self._bench.limit())
+        return answers[place]
 
     async def follow(
         self, step: Step, request: Request, parents: Sequence[Parent], version: Parent, attempt: int
@@ -177,16 +189,23 @@ class LlmProposer:
         await self._asking.close()
 
     async def _answers(self, request: Request, parents: tuple[Parent, ...], n: int) -> list[Proposal]:
-        return await self._asked(lambda prompter: prompter.write(request, parents), f"{request.index:04d}", n)
+        found = await self._asked(lambda prompter: prompter.write(request, parents), f"{request.index:04d}", n)
+        self._bench.keep({request.index + place: proposal for place, proposal in enumerate(found)})
+        return found
 
     async def _asked(
         self, write: Callable[[Prompter], Prompt], name: str, n: int, *, reads: bool = True
     ) -> list[Proposal]:
-        """Request `n` proposals with one prompt. `reads` is True if the answers are programs, False for texts."""
+        """Request `n` proposals with one prompt. `reads` is True if the answers are programs, False for texts.
+
+        There are fewer if the run reaches a limit between two requests of the call.
+        """
         asked = await self._asking.ask(write, name, n, ANSWER_SCHEMA if reads else NOTE_SCHEMA)
         found = [_read(asked.prompt, each, reads=reads) for each in asked.completions]
         # Only the first answer of a call stores the prompt.
         found[1:] = [replace(each, prompt="") for each in found[1:]]
+        if asked.limit:
+            return found
         missing = Proposal("", failure=asked.failure, prompt=asked.prompt.text)
         return [*found, *[missing] * (n - len(found))]
 

@@ -20,7 +20,7 @@ from grace_irl.propose.client.recovery import Backoff, Catalogue, Diagnosis, Ser
 from grace_irl.propose.client.settings import ChatSettings, api_key, redactor
 from grace_irl.propose.client.wire import Wire
 from grace_irl.propose.json_answer import ANSWER_SCHEMA
-from grace_irl.propose.protocol import AnswerFormat, Completion, Prompt, Question
+from grace_irl.propose.protocol import AnswerFormat, Completion, LimitReached, Prompt, Question
 
 LEAST_ANSWER = 512  # minimum tokens of room for an answer; with less room, the prompt has to become shorter
 TRIES = {"time-out": 3, "too long": 2}  # maximum attempts after failures of these kinds, which take long
@@ -67,6 +67,8 @@ class ChatClient:
         on_note: callback that shows the user one line. The client calls it for each parameter that the server refuses,
             and whenever the server goes away or comes back.
         backoff: waiting times between attempts.
+        limit: function that returns the reason why no further request may be sent; "" if one may. The client calls it
+            when a request's turn comes, because requests wait for earlier ones.
 
     Attributes:
         settings: the settings as given.
@@ -81,8 +83,10 @@ class ChatClient:
         on_note: Callable[[str], None] = lambda _: None,
         *,
         backoff: Backoff | None = None,
+        limit: Callable[[], str] = lambda: "",
     ) -> None:
         self.settings = settings
+        self._limit = limit
         self._on_note = on_note
         self._said_no_usage = False
         self._backoff = backoff or Backoff()
@@ -148,6 +152,7 @@ class ChatClient:
 
         Raises:
             CallFailed: the last attempt failed. The error's `answers` are the answers that have arrived.
+            LimitReached: the run reached a limit before all answers. The error's `answers` are those that have arrived.
             ContextOverflow: the prompt leaves no room for an answer.
             InputError: as in `open`; also if the server refuses the key later.
             ServerGone: the server was away or too busy for longer than `ChatSettings.patience`.
@@ -163,9 +168,9 @@ class ChatClient:
             got += [one for part in parts if not isinstance(part, BaseException) for one in part]
             errors = [part for part in parts if isinstance(part, BaseException)]
             # An error that ends the run is raised before a `CallFailed`, which concerns only this call.
-            for error in sorted(errors, key=lambda error: isinstance(error, CallFailed)):
-                if isinstance(error, CallFailed):
-                    raise CallFailed(str(error), tuple(got)) from None
+            for error in sorted(errors, key=_rank):
+                if isinstance(error, CallFailed | LimitReached):
+                    raise type(error)(str(error), tuple(got)) from None
                 raise error
         answered = [each for each in got if each.finish != "refusal"]
         if not self._said_no_usage and answered and not any(each.tokens_in or each.tokens_out for each in answered):
@@ -271,6 +276,8 @@ class ChatClient:
         context = self._catalogue.context_length(self._model)
         max_tokens = min(question.max_tokens, context - 1) if context else question.max_tokens
         async with bound.slots:
+            if reached := self._limit():
+                raise LimitReached(reached)
             started, tries, kinds = time.monotonic(), 0, Counter[str]()
             while True:
                 payload, n = self._payload(question, max_tokens)
@@ -320,6 +327,11 @@ class ChatClient:
         elif same >= min(self.settings.attempts, TRIES.get(problem.kind, self.settings.attempts)):
             raise CallFailed(f"no answer after {same} tries ({problem.kind}: {self._diagnosis.quote(problem)})")
         await asyncio.sleep(self._backoff.delay(tries, problem.retry_after))
+
+
+def _rank(error: BaseException) -> int:
+    """The place of an error of a request among those of the same call. The first one is raised."""
+    return 2 if isinstance(error, CallFailed) else 1 if isinstance(error, LimitReached) else 0
 
 
 def _shortened(found: ContextOverflow, wanted: int, max_tokens: int) -> int:
