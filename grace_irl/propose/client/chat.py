@@ -202,7 +202,7 @@ class ChatClient:
     async def room(self) -> int | None:
         """See `Chat`."""
         length = await self.context_length()
-        return None if length is None else max(1, length - min(self.settings.max_tokens, max(length // 2, 1)))
+        return None if length is None else self.settings.room(length)
 
     async def ask(self, question: Question) -> tuple[Completion, ...]:
         """See `Chat`.
