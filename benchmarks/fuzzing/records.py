@@ -119,7 +119,7 @@ def _recording() -> str:
             for index in range(2):
                 request = Request(index, "create", ())
                 store.add_request(request, 0)
-                store.add_proposal(index, Proposal(SOURCE, prompt="p", raw="r", tokens_in=5, seconds=0.5))
+                store.add_proposals({index: Proposal(SOURCE, prompt="p", raw="r", tokens_in=5, seconds=0.5)})
                 store.add_told(Result(request, failure="none"), [], 0, 1.0)
             write_recording(store, Config(), path)
         header, *lines = path.read_text().splitlines()
@@ -269,7 +269,7 @@ def _database() -> tuple[bytes, tuple[tuple[str, str], ...]]:
                 request = Request(index, "mutate", ("a",), 1)
                 program = Program(f"p{index}", SOURCE, 7, "mutate", ("a",), 0.0, functions)
                 store.add_request(request, index)
-                store.add_proposal(index, Proposal(SOURCE, tokens_in=5))
+                store.add_proposals({index: Proposal(SOURCE, tokens_in=5)})
                 store.add_told(Result(request, program, score), [Fate(f"p{index}", "kept", "")], index, 1.0)
                 store.put(f"p{index}", {"d": np.arange(3.0)})
             store.add_event("started", "")

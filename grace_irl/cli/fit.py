@@ -129,4 +129,11 @@ def fit(
                 run = expansion.start(resolved, out, parts)
     except Interrupted as interrupted:
         leave(interrupted)
-    print_run(run, report_of_fit(run.folder), as_json=as_json)
+    try:
+        report = report_of_fit(run.folder)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"interrupted; the reward is complete: {run.reward_path}. Make the report with: "
+            f"grace-irl report {run.folder}"
+        ) from None
+    print_run(run, report, as_json=as_json)

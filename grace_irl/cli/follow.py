@@ -135,7 +135,7 @@ def stand_of(store: Store, config: Config, idle: float = 0.0) -> Stand:
     return Stand(
         generation=max((requests[index][0] for index in requests), default=0),
         generations=course.generations if course else None,
-        seconds=max((each.seconds for each in told.values()), default=0.0) + idle,
+        seconds=store.seconds() + idle,
         programs=len(records),
         headline=method.account.headline(best.evaluation) if best else "",
         brief=method.account.brief(best.evaluation) if best else "",

@@ -135,7 +135,7 @@ def _show_run(
                 "best": best or None,
                 "calls": len(told),
                 "programs": len(records),
-                "seconds": max((entry.seconds for entry in told.values()), default=0.0),
+                "seconds": store.seconds(),
                 "verdicts": dict(verdicts),
                 "population": [_record_object(record, account) for record in kept],
                 "label": store.meta("label"),

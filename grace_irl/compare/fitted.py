@@ -222,7 +222,9 @@ class Fitted:
         pay = ProgramPay(reward.file, reward.form, reward.allow_weak)
         trained = learn_on(problem, seed, pay, watch)
         used = Used() if run is None else used_by(self.folder, run.seconds)
-        return FittedPolicy(trained.policy, reward, trained.steps, kept=trained.kept, used=used, search_seconds=took)
+        return FittedPolicy(
+            trained.policy, reward, trained.steps, _warned(run), kept=trained.kept, used=used, search_seconds=took
+        )
 
     def _run(self, config: Config) -> Run:
         """Start a search, or resume one that was killed."""
@@ -251,7 +253,9 @@ class Fitted:
         )
         reward, (*before, last) = self._reward(config, run), kept
         used = replace(used_by(self.folder, None), steps=played)
-        return FittedPolicy(last.policy, reward, steps, (note,), kept=tuple(before), used=used, search_seconds=None)
+        return FittedPolicy(
+            last.policy, reward, steps, (note, *_warned(run)), kept=tuple(before), used=used, search_seconds=None
+        )
 
     def _reward(self, config: Config, run: Run | None) -> ProgramReward:
         """The reward of a run, or the given reward file if there is no run.
@@ -267,6 +271,12 @@ class Fitted:
         if config.expand.form != "auto" or (self._separates and calibrated):
             form = form_of(config.expand, self._rule, reshaped=run is not None and run.reshaped)
         return ProgramReward(path, config.expand.trust, config.sandbox.allow_weak, form)
+
+
+def _warned(run: Run | None) -> tuple[str, ...]:
+    """A note with the codes of the warnings about the reward of a run; none without warnings."""
+    codes = ", ".join(dict.fromkeys(each.code for each in run.warnings)) if run else ""
+    return (f"warnings about the reward: {codes}",) if codes else ()
 
 
 SHARES = ("sandbox.workers", "policy.trainings")

@@ -70,6 +70,7 @@ class Asking:
 
         Raises:
             InputError: a prompt cannot be made short enough, or the server refuses the key.
+            LimitReached: a limit of the run forbids the call.
             GraceError: the server is gone.
         """
         prompter = await self._opened()
@@ -137,6 +138,7 @@ class LlmProposer:
 
     def __init__(self, chat: Chat, bench: Workbench, settings: PromptSettings) -> None:
         self._asking = Asking(chat, bench, settings)
+        self._bench = bench
         self._most = settings.most_requests
         self._calls: dict[int, _Call] = {}
 
@@ -145,6 +147,7 @@ class LlmProposer:
 
         Raises:
             InputError: a prompt cannot be made short enough, or the server refuses the key.
+            LimitReached: a limit of the run forbids the call.
             GraceError: the server is gone.
         """
         group = request.index - request.sample
@@ -180,7 +183,10 @@ class LlmProposer:
         await self._asking.close()
 
     async def _answers(self, request: Request, parents: tuple[Parent, ...], n: int) -> list[Proposal | GraceError]:
-        return await self._asked(lambda prompter: prompter.write(request, parents), f"{request.index:04d}", n)
+        found = await self._asked(lambda prompter: prompter.write(request, parents), f"{request.index:04d}", n)
+        arrived = {request.index + n: each for n, each in enumerate(found) if isinstance(each, Proposal)}
+        self._bench.keep(arrived)
+        return found
 
     async def _asked(
         self, write: Callable[[Prompter], Prompt], name: str, n: int, *, reads: bool = True

@@ -16,7 +16,7 @@ from grace_irl.demos.labels import Labelled, Problem
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.evaluate.metrics import ranking
 from grace_irl.evaluate.rewards import MemoryCache, RewardCache
-from grace_irl.propose.protocol import Attempt
+from grace_irl.propose.protocol import Attempt, Proposal
 from grace_irl.sandbox.protocol import Limits, Sandbox
 from grace_irl.work import Workplace
 
@@ -157,6 +157,8 @@ class Workbench:
         folder: folder of the run.
         note: callback that shows one line to the user.
         workplace: place where the policies that judge programs are trained.
+        limit: function that returns the reason why no further call of a model may be made; "" if one may.
+        keep: callback that stores all answers of one call at once, by index of the request.
     """
 
     problem: Problem
@@ -167,3 +169,5 @@ class Workbench:
     folder: Path = Path()
     note: Callable[[str], None] = lambda _: None
     workplace: Workplace = field(default_factory=Workplace)
+    limit: Callable[[], str] = lambda: ""
+    keep: Callable[[Mapping[int, Proposal]], None] = lambda _: None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from inspect import isawaitable
 from typing import Literal, Protocol, runtime_checkable
 
-from grace_irl.errors import InputError
+from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.programs.program import Program
 from grace_irl.propose.json_answer import ANSWER_SCHEMA
@@ -265,6 +265,10 @@ class Completion:
     tokens_in: int = 0
     tokens_out: int = 0
     seconds: float = 0.0
+
+
+class LimitReached(GraceError):  # noqa: N818  the name says what happened
+    """A call is not made, because a limit of the run is reached (`--max-tokens`, `--max-cost`, `--max-seconds`)."""
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ def _facts(
         ("proposer", f"{config.proposer.name}{model}"),
         ("method", f"{config.method}, seed {config.seed}{f', log pi {log_pi}' if log_pi else ''}"),
         ("tried", f"{len(store.records()):,} programs in {len(told):,} answers"),
-        ("search", f"{max((entry.seconds for entry in told.values()), default=0.0):,.1f} s"),
+        ("search", f"{store.seconds():,.1f} s"),
         ("model calls", _calls(spent)),
         ("cost", f"{spent.cost:,.4g}" if spent.cost else ""),
         ("version", next((detail for _, kind, detail in events if kind == "started"), "")),

@@ -63,6 +63,15 @@ class Scale:
             return logit
         return np.asarray(expit(logit / SOFTNESS if self.form == "soft" else logit))
 
+    def worth(self, rewards: NDArray[np.float64]) -> float:
+        """The return of a whole episode in this form, from the rewards `(T+1,)` of its states.
+
+        It is the sum over all states but the first. With the form "progress", it is the reward of the last state: the
+        learner is paid for coming there, and not for staying on the way.
+        """
+        earned = self(rewards[1:])
+        return float(earned[-1:].sum() if self.form == "progress" else earned.sum())
+
 
 class Payment:
     """The rewards of running episodes, in the form that the learner trains on.

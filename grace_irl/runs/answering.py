@@ -14,6 +14,7 @@ from grace_irl.propose.protocol import (
     Attempt,
     Follower,
     Following,
+    LimitReached,
     Parent,
     Proposal,
     Proposer,
@@ -21,6 +22,7 @@ from grace_irl.propose.protocol import (
     Stoppable,
     proposed,
 )
+from grace_irl.runs.budget import Meter
 from grace_irl.runs.record import Record
 from grace_irl.runs.store import Store
 from grace_irl.sandbox.protocol import Inspection, Sandbox
@@ -39,7 +41,7 @@ class Answering:
         sandbox: sandbox for the static checks of programs.
         store: database of the run.
         records: programs that the search has received, by id. The engine adds entries to this mapping.
-        on_proposal: callback for each new answer.
+        meter: store of new answers. It says whether another call may be made.
         following: rule that chooses the next follow-up step after a result, for example a repair. It returns None to
             end the steps.
         evaluations: number of parallel evaluations. If the sandbox has more workers, their number applies instead.
@@ -52,20 +54,22 @@ class Answering:
         sandbox: Sandbox,
         store: Store,
         records: Mapping[str, Record],
-        on_proposal: Callable[[Proposal], None],
+        meter: Meter,
         following: Following,
         evaluations: int = 1,
     ) -> None:
         self._proposer = proposer
         self._store = store
         self._records = records
-        self._on_proposal = on_proposal
+        self._meter = meter
         self._next = following
         self._notes: dict[str, Mapping[str, str]] = {}
         self._tried: dict[str, tuple[Attempt, ...]] = {}
         self._fresh: list[tuple[str, Attempt]] = []  # attempts of this generation, as (id of the parent, attempt)
         self._sketches: dict[str, str] = {}
         self._old = store.told()
+        self._answered = store.answered()  # requests that an earlier sitting answered
+        self._called: set[int] = set()  # first requests of the groups (`Request.samples`) with a call in this sitting
         self._old_records = store.records()
         self._ignores_bar = isinstance(evaluator, Barless) and evaluator.ignores_bar
         self._in_flight: dict[tuple[str, Bar], asyncio.Future[Evaluation]] = {}
@@ -86,6 +90,7 @@ class Answering:
                 result, because speed decides which later results arrive during the work.
 
         Raises:
+            LimitReached: the result needs a call that a limit of the run forbids.
             SandboxError: the sandbox itself failed.
         """
         old = self._old.get(request.index)
@@ -102,10 +107,15 @@ class Answering:
                 old.exhausted,
             )
         parents = [self._parent(name) for name in (*request.parents, *request.ancestors)]
-        proposal = self._store.proposal(request.index)
+        index, group = request.index, request.index - request.sample
+        proposal = self._store.proposal(index) if index in self._answered else None
         if proposal is None:
+            if group not in self._called:
+                self._require_call()
+                self._called.add(group)
             proposal = await proposed(self._proposer, request, parents)
-            self._keep(request.index, proposal)
+            if self._store.proposal(index) is None:  # else the proposer has stored all answers of the call
+                self._meter.keep({index: proposal})
         result = await self._score(request, proposal, bar, told)
         return await self._followed(request, parents, result, bar, told)
 
@@ -125,11 +135,12 @@ class Answering:
             attempt = len(done) + 1
             proposal = self._store.proposal(request.index, attempt)
             if proposal is None:
+                self._require_call()
                 version = Parent(program, evaluation, notes=result.notes)
                 proposal = await self._proposer.follow(step, request, parents, version, attempt)
                 if proposal is None:
                     break
-                self._keep(request.index, proposal, attempt, step.operator)
+                self._meter.keep({request.index: proposal}, attempt, step.operator)
             done.append(step)
             if not step.writes:
                 result = replace(result, notes={**result.notes, step.operator: proposal.raw})
@@ -186,9 +197,9 @@ class Answering:
         record = self._records.get(name)
         return record if record is not None and record.index < told else None
 
-    def _keep(self, index: int, proposal: Proposal, attempt: int = 0, step: str = "") -> None:
-        self._store.add_proposal(index, proposal, attempt, step)
-        self._on_proposal(proposal)
+    def _require_call(self) -> None:
+        if reached := self._meter.limit():
+            raise LimitReached(reached)
 
     async def close(self) -> None:
         """Stop all work in progress. Programs in the sandbox are not stopped; they end by themselves."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from grace_irl.config import StopConfig
+from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.store import Store
 
 
@@ -17,7 +19,7 @@ class Progress:
 
     Attributes:
         calls: number of results that the search has received.
-        tokens: number of input and output tokens of these results.
+        tokens: number of input and output tokens of all answers (`Spending`).
         cost: cost of these tokens (`Prices`).
         seconds: search time in seconds, including the time before a resume.
         generation: number of complete generations.
@@ -87,16 +89,31 @@ class Budget:
         """
         return bool(self._limits(progress) or self._hopeless(progress))
 
+    def may_call(self, tokens: int, cost: float, seconds: float) -> str:
+        """The reason why no further call may be made; "" if one may.
+
+        The run goes on with the answers that it has, and with those to calls in flight. It ends at the first request
+        that needs another call. So its results do not depend on the order in which answers arrive.
+
+        Args:
+            tokens, cost: spending of the run so far.
+            seconds: search time so far.
+        """
+        rules = self._rules
+        if tokens >= _limit(rules.max_tokens):
+            return f"max_tokens: {tokens} tokens"
+        if cost >= _limit(rules.max_cost):
+            return f"max_cost: {cost:.4g}"
+        return self._time(seconds)
+
     def _limits(self, progress: Progress) -> str:
         """The reason to stop if a limit is reached, else "". A run at a limit does not wait for requests in flight."""
-        rules = self._rules
-        if progress.calls >= _limit(rules.max_calls):
+        if progress.calls >= _limit(self._rules.max_calls):
             return f"max_calls: {progress.calls} proposals"
-        if progress.tokens >= _limit(rules.max_tokens):
-            return f"max_tokens: {progress.tokens} tokens"
-        if progress.cost >= _limit(rules.max_cost):
-            return f"max_cost: {progress.cost:.4g}"
-        return f"max_seconds: {progress.seconds:.2f} s" if progress.seconds >= _limit(rules.max_seconds) else ""
+        return self._time(progress.seconds)
+
+    def _time(self, seconds: float) -> str:
+        return f"max_seconds: {seconds:.2f} s" if seconds >= _limit(self._rules.max_seconds) else ""
 
     def _target(self, progress: Progress) -> str:
         """The reason to stop if the best program of a complete generation reaches the target accuracy, else "".
@@ -126,7 +143,7 @@ def _limit(value: float | None) -> float:
 
 @dataclass(frozen=True)
 class Spending:
-    """Totals over all stored answers, including repairs and answers whose requests have no result yet.
+    """Totals over all stored answers, including repairs, answers about goal states and those without a result yet.
 
     Attributes:
         answers: number of answers.
@@ -153,6 +170,7 @@ class Spending:
 def spending(store: Store, prices: Prices) -> Spending:
     """Add up the spending of a run so far."""
     rows = store.spent()
+    rows += [(one.tokens_in, one.tokens_out, one.seconds) for one in store.goals() if one.origin == "model"]
     tokens_in, tokens_out = sum(row[0] for row in rows), sum(row[1] for row in rows)
     return Spending(
         answers=len(rows),
@@ -162,6 +180,51 @@ def spending(store: Store, prices: Prices) -> Spending:
         cost=prices.cost(tokens_in, tokens_out),
         seconds=sum(row[2] for row in rows),
     )
+
+
+class Meter:
+    """The spending and the search time of a run in progress. All answers of the run are stored here.
+
+    Args:
+        store: the database of the run.
+        budget: the stop rules of the run.
+        prices: the prices of tokens.
+
+    Attributes:
+        budget: the stop rules.
+        tokens, cost: spending so far, in all sittings.
+        on_answer: callback for each stored answer.
+    """
+
+    def __init__(self, store: Store, budget: Budget, prices: Prices = Prices()) -> None:
+        self._store = store
+        self._prices = prices
+        self.budget = budget
+        found = spending(store, prices)
+        self.tokens, self.cost = found.tokens_in + found.tokens_out, found.cost
+        self.on_answer: Callable[[Proposal], None] = lambda _: None
+        self._earlier, self._started = store.seconds(), time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """The search time so far, in seconds, in all sittings."""
+        return self._earlier + time.monotonic() - self._started
+
+    def limit(self) -> str:
+        """The reason why no further call may be made; "" if one may."""
+        return self.budget.may_call(self.tokens, self.cost, self.seconds)
+
+    def keep(self, proposals: Mapping[int, Proposal], attempt: int = 0, step: str = "") -> None:
+        """Store the answers of one call. See `Store.add_proposals`."""
+        self._store.add_proposals(proposals, attempt, step)
+        for each in proposals.values():
+            self.tokens += each.tokens_in + each.tokens_out
+            self.cost += self._prices.cost(each.tokens_in, each.tokens_out)
+            self.on_answer(each)
+
+    def close(self) -> None:
+        """Store the search time, when a sitting ends."""
+        self._store.set_seconds(self.seconds)
 
 
 def kinds(failures: Iterable[str]) -> dict[str, int]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -115,8 +116,25 @@ def words(config: Config, file: Path | None, sets: Iterable[str], flags: Mapping
     for key, value in (flags or {}).items():
         if value is not None and key in known:
             variable = known[key].variable
-            found[key] = variable if variable in os.environ else f"--{known[key].flag}"
+            found[key] = variable if _holds(variable, value) else f"--{known[key].flag}"
     return found
+
+
+def _holds(variable: str, value: object) -> bool:
+    """Whether an environment variable holds a value. If a flag gives another value, the variable is not read."""
+    if variable not in os.environ:
+        return False
+    text = os.path.expanduser(os.environ[variable])
+    if isinstance(value, bool):
+        return value == (text.lower() in _TRUE)
+    if isinstance(value, int | float):
+        with suppress(ValueError):
+            return float(text) == value
+        return False
+    return text == " ".join(map(str, value if isinstance(value, tuple | list) else [value]))
+
+
+_TRUE = ("1", "true", "t", "yes", "y", "on")
 
 
 def changed(began: Config, config: Config, sets: Iterable[str], flags: Mapping[str, object] | None) -> dict[str, str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import wait
@@ -21,9 +20,9 @@ from grace_irl.errors import GraceError
 from grace_irl.evaluate.evaluation import EQUAL, Bar, Evaluation, Evaluator
 from grace_irl.methods.account import Account
 from grace_irl.programs.program import Program
-from grace_irl.propose.protocol import Following, Proposal, Proposer, repairs
+from grace_irl.propose.protocol import Following, LimitReached, Proposal, Proposer, repairs
 from grace_irl.runs.answering import Answering
-from grace_irl.runs.budget import Budget, Prices, Progress
+from grace_irl.runs.budget import Meter, Progress
 from grace_irl.runs.record import Record, candidate
 from grace_irl.runs.store import Store
 from grace_irl.sandbox.protocol import Sandbox
@@ -116,12 +115,10 @@ class Engine:
         evaluator: Evaluator,
         sandbox: Sandbox,
         store: Store,
-        budget: Budget,
+        meter: Meter,
         lag: int,
         account: Account = Account(),
         following: Following = repairs(1),
-        prices: Prices = Prices(),
-        spent: tuple[int, int] = (0, 0),
         generations: int | None = None,
         on_change: Callable[[Snapshot], None] = lambda _: None,
         on_best: Callable[[Record], None] = lambda _: None,
@@ -131,10 +128,11 @@ class Engine:
         self._search = search
         self._evaluator = evaluator
         self._store = store
-        self._budget = budget
+        self._meter = meter
+        self._budget = meter.budget
+        meter.on_answer = self._show_answer
         self._lag = lag
         self._account = account
-        self._prices = prices
         self._on_change = on_change
         self._on_best = on_best
         self._prefer = prefer
@@ -142,17 +140,11 @@ class Engine:
             search.prefer = lambda: found.program.id if (found := self._preferred()) else None
         self._generations = generations
         self._records: dict[str, Record] = {}
-        self._answering = Answering(
-            proposer, evaluator, sandbox, store, self._records, self._answered, following, evaluations
-        )
-        # `spent`: input and output tokens of the calls that labelled goal states, before the search.
-        tokens, cost = sum(spent), prices.cost(*spent)
-        self._live = Live(tokens=tokens, cost=cost)
-        self._progress = Progress(tokens=tokens, cost=cost)
+        self._answering = Answering(proposer, evaluator, sandbox, store, self._records, meter, following, evaluations)
+        self._live = Live(tokens=meter.tokens, cost=meter.cost)
+        self._progress = Progress()
         self._concluded = ""  # reason why the first stage of the search ended, if another stage follows; else ""
         self._old = store.told()
-        self._earlier_seconds = max((told.seconds for told in self._old.values()), default=0.0)
-        self._started = time.monotonic()
         self._leaders: list[float] = []  # scores of the best programs so far, at most `ELITES`, highest first
         self._elites = Bar()  # the bar of a search without one of its own
         self._verified: dict[str, str] = {}  # result of strict mode by program id: the problem, or ""
@@ -163,8 +155,8 @@ class Engine:
 
     @property
     def progress(self) -> Progress:
-        """The state of the run after the last result."""
-        return self._progress
+        """The state of the run after the last result, with what all answers cost."""
+        return replace(self._progress, tokens=self._meter.tokens, cost=self._meter.cost)
 
     @property
     def records(self) -> dict[str, Record]:
@@ -196,11 +188,16 @@ class Engine:
                     if isinstance(answer, Wait):
                         raise GraceError("the search waits, but nothing is in flight: this is a defect of the search")
                     return self._concluded or "finished: every generation is done"
-                done, _ = await asyncio.wait({asked[0]}, timeout=self._budget.seconds_left(self._seconds()))
+                # Results of an earlier sitting need no time.
+                left = None if self._told < len(self._old) else self._budget.seconds_left(self._meter.seconds)
+                done, _ = await asyncio.wait({asked[0]}, timeout=left)
                 if not done:
-                    self._progress = replace(self._progress, seconds=self._seconds(), generation_ended=False)
-                    return self._budget.check(self._progress)
-                await self._tell(asked.popleft().result())
+                    return self._stopped_by(self._budget.may_call(0, 0.0, self._meter.seconds))
+                try:
+                    result = asked.popleft().result()
+                except LimitReached as reached:
+                    return self._stopped_by(self._meter.limit() or str(reached))
+                await self._tell(result)
                 reason = self._budget.check(self._progress)
                 if reason and (self._budget.spent(self._progress) or not self._concludes()):
                     return reason
@@ -210,6 +207,12 @@ class Engine:
                 task.cancel()
             await asyncio.gather(*asked, return_exceptions=True)
             await self._answering.close()
+            with suppress(GraceError):  # the disk may be full
+                self._meter.close()
+
+    def _stopped_by(self, reason: str) -> str:
+        self._progress = replace(self._progress, seconds=self._meter.seconds, generation_ended=False)
+        return reason
 
     @property
     def _bar(self) -> Bar:
@@ -251,9 +254,6 @@ class Engine:
             left = [record for record in left if record.program.id != best.program.id]
         self._write(best)
         return best
-
-    def _seconds(self) -> float:
-        return self._earlier_seconds + time.monotonic() - self._started
 
     def _winner(self) -> Record | None:
         found = (self._records[name] for name in self._search.best)
@@ -322,7 +322,7 @@ class Engine:
             self._answering.settle()
             if len(self._leaders) == ELITES:
                 self._elites = Bar(elite=self._leaders[-1])
-        seconds = self._seconds() if old is None else old.seconds
+        seconds = self._meter.seconds if old is None else old.seconds
         if old is None:
             self._store.add_told(result, fates, generation, seconds)
         self._advance(result, ended, seconds)
@@ -338,15 +338,14 @@ class Engine:
                 self._shown = _best_of([new] if self._shown is None else [self._shown, new]) or self._shown
         self._show(told=True, replayed=old is not None)
 
-    def _answered(self, proposal: Proposal) -> None:
+    def _show_answer(self, proposal: Proposal) -> None:
         """Count an answer. The search may receive its result later, after the results of earlier requests."""
-        live, tokens = self._live, proposal.tokens_in + proposal.tokens_out
-        cost = self._prices.cost(proposal.tokens_in, proposal.tokens_out)
+        live, meter = self._live, self._meter
         self._live = replace(
             live,
             answers=live.answers + 1,
-            tokens=live.tokens + tokens,
-            cost=live.cost + cost,
+            tokens=meter.tokens,
+            cost=meter.cost,
             seconds=proposal.seconds or live.seconds,
         )
         self._show(told=False, replayed=False)
@@ -355,7 +354,7 @@ class Engine:
         best = self._shown
         self._on_change(
             Snapshot(
-                progress=self._progress,
+                progress=self.progress,
                 best=best,
                 headline=self._account.headline(best.evaluation) if best else "",
                 programs=len(self._records),
@@ -370,10 +369,6 @@ class Engine:
     def _advance(self, result: Result, ended: bool, seconds: float) -> None:
         """Update the progress after a result."""
         before, stale = self._progress, self._progress.stale
-        tokens = self._store.tokens(result.request.index)
-        if result.request.index in self._old:  # an earlier sitting spent these tokens
-            cost = self._live.cost + self._prices.cost(*tokens)
-            self._live = replace(self._live, tokens=self._live.tokens + sum(tokens), cost=cost)
         if ended:
             found = self._winner()
             better = found is not None and (
@@ -382,8 +377,6 @@ class Engine:
             self._best, stale = found, 0 if better else stale + 1
         self._progress = Progress(
             calls=before.calls + 1,
-            tokens=before.tokens + sum(tokens),
-            cost=before.cost + self._prices.cost(*tokens),
             seconds=seconds,
             generation=self._generation,
             generation_ended=ended,

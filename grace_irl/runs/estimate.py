@@ -166,7 +166,7 @@ def estimated(config: Config) -> Estimate:
             f"goal states of {count} expert trajectories are asked of the model first; these calls are not counted"
         )
     served, context = _server(config.model, notes) if name == "llm" else ("", None)
-    room = None if context is None else max(1, context - model.answer_tokens)
+    room = None if context is None else proposers.chat_settings(model).room(context)
     if model.answer_format == "auto":
         notes.append(
             "answer format auto: a run tests first if the server answers well in JSON; prompts for code are counted"

@@ -36,7 +36,7 @@ from grace_irl.runs.beginnings import (
     store_given,
     trained_before,
 )
-from grace_irl.runs.budget import Budget, Prices, Progress
+from grace_irl.runs.budget import Budget, Meter, Prices
 from grace_irl.runs.config import flat, located, resolve, to_toml
 from grace_irl.runs.data import large_files, load_data, with_sample
 from grace_irl.runs.effects import changed, require_effect
@@ -318,6 +318,9 @@ def _searched(
         GraceError: no valid program was found, or the search cannot continue. All results are saved.
         Interrupted: Ctrl-C. The run is saved.
     """
+    budget = Budget(config.stop, FRUITLESS_POPULATIONS * method_of(config).width(config))
+    meter = Meter(store, budget, Prices(config.model.price_in, config.model.price_out))
+    bench = replace(bench, limit=meter.limit, keep=meter.keep)
     proposer = proposers.proposer(config, bench, given_of(store, config), parts.proposer)
     paths = RunPaths(folder)
     again = RunPaths(parts.whole or folder).resume
@@ -326,7 +329,7 @@ def _searched(
         write_atomically(paths.reward, export_record(best, store, config))
         store.set_meta("best", best.program.id)
 
-    chosen, goals = method_of(config), store.goals()
+    chosen = method_of(config)
     opened, course = evaluator(bench), chosen.course(config)
     preference = Preference(bench) if chosen.needs.demonstrations else None
     engine = Engine(
@@ -335,12 +338,10 @@ def _searched(
         evaluator=opened,
         sandbox=bench.sandbox,
         store=store,
-        budget=Budget(config.stop, FRUITLESS_POPULATIONS * chosen.width(config)),
+        meter=meter,
         lag=config.search.lag or 1,
         account=chosen.account,
         following=chosen.following(config),
-        prices=Prices(config.model.price_in, config.model.price_out),
-        spent=(sum(each.tokens_in for each in goals), sum(each.tokens_out for each in goals)),
         generations=course.generations if course else None,
         on_change=parts.listener or (lambda _: None),
         on_best=keep,
@@ -414,10 +415,14 @@ def _nothing(folder: Path, calls: int, reason: str) -> str:
     """The error message for a run without a valid program."""
     if calls:
         return f"{folder}: no valid program in {calls} proposals ({reason}); see why with: grace-irl show {folder}"
-    return (
-        f"{folder}: the time was up before the first proposal ({reason}); expected time to read the demonstrations, or "
-        f"for an answer: go on with more: grace-irl fit {RunPaths(folder).resume} --max-seconds N"
-    )
+    flag = f"--{reason.partition(':')[0].replace('_', '-')}"
+    found = f"{folder}: no proposal before a limit was reached ({reason})"
+    if flag == "--max-seconds":
+        found = (
+            f"{folder}: the time was up before the first proposal ({reason}); expected time to read the "
+            "demonstrations, or for an answer"
+        )
+    return f"{found}: go on with more: grace-irl fit {RunPaths(folder).resume} {flag} N"
 
 
 def labelled(
@@ -453,7 +458,7 @@ def labelled(
 def _limit_of_tokens(config: Config, tokens_in: int, tokens_out: int) -> str:
     """The stop rule that this number of tokens breaks, in words; "" for none."""
     cost = Prices(config.model.price_in, config.model.price_out).cost(tokens_in, tokens_out)
-    return Budget(config.stop).check(Progress(tokens=tokens_in + tokens_out, cost=cost))
+    return Budget(config.stop).may_call(tokens_in + tokens_out, cost, 0.0)
 
 
 def _say_size(config: Config, parts: Parts) -> None:

@@ -119,7 +119,7 @@ def _has_server(config: Config, problem: Problem, note: Note) -> Config:
 
 
 def _served(config: Config, bench: Workbench) -> Chat:
-    return ChatClient(chat_settings(config.model), bench.note)
+    return ChatClient(chat_settings(config.model), bench.note, limit=bench.limit)
 
 
 def _llm(config: Config, bench: Workbench) -> Proposer:

@@ -197,7 +197,9 @@ def recorded_config(path: Path) -> Config:
         data = config.data.model_copy(update=whole.data.model_dump(include={"demos", "experts", "negatives"}))
         config = config.model_copy(update={"data": data})  # no file of goal states: answers name them
     proposer = config.proposer.model_copy(update={"name": "replay", "recording": str(path.absolute())})
-    stop = config.stop.model_copy(update={"max_calls": max(calls, 1), "max_seconds": None})
+    # The number of results says where the recorded run ended, whatever cap ended it.
+    ends = {"max_calls": max(calls, 1), "max_tokens": None, "max_cost": None, "max_seconds": None}
+    stop = config.stop.model_copy(update=ends)
     return config.model_copy(update={"proposer": proposer, "stop": stop})
 
 

@@ -260,17 +260,21 @@ class Store:
         """Generation and operator of each request, by index."""
         return {row[0]: (row[1], row[2]) for row in self._rows("SELECT idx, generation, operator FROM requests")}
 
-    def add_proposal(self, index: int, proposal: Proposal, attempt: int = 0, step: str = "") -> None:
-        """Store an answer to a request.
+    def add_proposals(self, proposals: Mapping[int, Proposal], attempt: int = 0, step: str = "") -> None:
+        """Store the answers of one call, in one transaction.
 
         Args:
-            index: index of the request.
-            proposal: the answer.
+            proposals: answers by index of the request.
             attempt: 0 for the first answer; 1, 2, … for the answers to follow-up calls.
             step: operator of the follow-up call, such as "repair"; "" for the first answer.
         """
-        row = (index, attempt, step, *(getattr(proposal, each.name) for each in fields(Proposal)))
-        self._write([(f"INSERT OR REPLACE INTO proposals VALUES ({_marks(row)})", [row])])
+        names = [each.name for each in fields(Proposal)]
+        rows = [(index, attempt, step, *(getattr(one, name) for name in names)) for index, one in proposals.items()]
+        self._write([(f"INSERT OR REPLACE INTO proposals VALUES (?, ?, ?, {_marks(names)})", rows)])
+
+    def answered(self) -> set[int]:
+        """Indices of the requests with a first answer."""
+        return {row[0] for row in self._rows("SELECT idx FROM proposals WHERE attempt = 0")}
 
     def proposal(self, index: int, attempt: int = 0) -> Proposal | None:
         """The first answer to a request (attempt 0), or the answer to a follow-up call; None if there is none."""
@@ -321,6 +325,15 @@ class Store:
             if any(name not in known for each in found for name in each.drafts):
                 raise ValueError("a draft that is not in 'programs'")
         return {each.index: each for each in found}
+
+    def set_seconds(self, seconds: float) -> None:
+        """Store the search time in seconds, including the time before a resume, when a sitting ends."""
+        self.set_meta("seconds", repr(seconds))
+
+    def seconds(self) -> float:
+        """The search time in seconds so far. A sitting that was killed counts up to its last result."""
+        told: list[float] = [row[0] for row in self._rows("SELECT seconds FROM results")]
+        return max([*told, self.kept("seconds", float) or 0.0])
 
     def set_final_fates(self, fates: Sequence[Fate], index: int, generation: int) -> None:
         """Store the fates that are decided at the end of a run.

@@ -418,6 +418,23 @@ def test_ctrl_c_is_said_in_a_line(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert capsys.readouterr().err == "grace-irl: interrupted\n"
 
 
+def test_ctrl_c_while_the_report_is_written_says_what_is_there(
+    demos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def pressed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("grace_irl.report.write.report", pressed)
+    folder = tmp_path / "run"
+    arguments = ["fit", "--demos", str(demos), "--out", str(folder), "--generations", "0", "--max-calls", "2"]
+    assert main(arguments) == 130
+    reward, said = RunPaths(folder).reward, capsys.readouterr().err.splitlines()[-1]
+    assert said == (
+        f"grace-irl: interrupted; the reward is complete: {reward}. Make the report with: grace-irl report {folder}"
+    )
+    assert reward.is_file()
+
+
 def test_a_recording_that_is_not_there_is_named_before_its_methods_flags(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fit", "--replay", "absent.jsonl", "--task", "reacher"]) == 2
     assert "absent.jsonl: no such file; expected the folder of a run, or a recording" in capsys.readouterr().err

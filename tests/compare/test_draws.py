@@ -63,6 +63,21 @@ def test_each_seed_has_a_draw_that_all_its_methods_share(tmp_path: Path, capsys:
     assert "--resume with draw_demos; expected none of them" in capsys.readouterr().err
 
 
+@pytest.mark.slow
+def test_each_draw_begins_with_the_given_program(tmp_path: Path, capsys: Capture) -> None:
+    given = tmp_path / "given.py"
+    given.write_text("class Reward:\n    def reward_fn(self, state):\n        return float(state[1])\n")
+    words = ["--seeds", "2", "--draw-demos", "3", "--expand", "1", "--start-from", str(given)]
+    found = compared(begun(tmp_path, "--methods", "grace,bc", *words), capsys)
+    assert len({each["data"] for each in found["results"]}) == 2
+    for seed in range(2):
+        with opened(tmp_path / "out" / "jobs" / f"grace-{seed}" / "fit" / "rounds" / "0" / "run") as (store, _):
+            first = store.proposal(0)
+            assert first is not None
+            assert first.reasoning == f"given: {given}"
+            assert store.told()[0].program_id in store.records()
+
+
 def test_without_a_draw_all_seeds_have_all(tmp_path: Path, capsys: Capture) -> None:
     found = compared(begun(tmp_path, "--methods", "bc", "--seeds", "2"), capsys)
     assert {each["data"] for each in found["results"]} == {digest_of(load([str(tmp_path / "demos")]))}

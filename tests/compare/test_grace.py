@@ -15,7 +15,9 @@ from grace_irl.compare.contest import Contest
 from grace_irl.compare.fitted import ProgramReward
 from grace_irl.compare.settings import Settings, comparison_of
 from grace_irl.methods.registry import METHODS
+from grace_irl.runs.auditing import stored_audit
 from grace_irl.runs.config import resolve
+from grace_irl.runs.run import opened
 from tests.methods.test_entry_point import Model
 from tests.methods.test_toy import TOYS
 from tests.propose.client.server import ChatServer
@@ -42,6 +44,17 @@ def test_another_method_takes_the_place_of_graces_search(tmp_path: Path, monkeyp
         trained = contest.method("grace", tmp_path / "fit").train(contest.problem(0), 0)
     assert isinstance(trained.reward, ProgramReward)
     assert " toy, seed 0, proposer llm" in trained.reward.file.source
+
+
+def test_warnings_about_the_reward_of_a_search_are_notes_of_its_job(tmp_path: Path) -> None:
+    config = resolve(flags={**FLAGS, "data.held_out": 0.02})
+    contest = Contest.of(Settings(comparison_of(SHORT), config))
+    trained = contest.method("grace", tmp_path / "fit").train(contest.problem(0), 0)
+    with opened(tmp_path / "fit") as (store, _):
+        audit = stored_audit(store)
+    assert audit is not None
+    assert "few-episodes" in {each.code for each in audit.warnings}
+    assert trained.notes == (f"warnings about the reward: {', '.join(each.code for each in audit.warnings)}",)
 
 
 def test_a_comparison_needs_demonstrations_whatever_the_method(

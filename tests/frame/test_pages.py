@@ -52,6 +52,10 @@ NO_MODULES = {"grace_irl.baselines", "grace_irl.android_env"}  # a group of entr
 SETTING = re.compile(rf"^(?P<name>(?:{'|'.join(Config.model_fields)})\.\w+)(?:=.*)?$")
 DOTTED = re.compile(r"\bgrace_irl(?:\.\w+)+")
 VARIABLE = re.compile(r"\bGRACE_IRL_[A-Z_]*[A-Z]\b")
+MEMBER = re.compile(
+    r"(?P<owner>(?!Reward\b)[A-Z]\w*[a-z]\w*)\.(?P<name>(?!py\b)\w+)|(?P<module>\w+)\.(?P<constant>[A-Z_]{2,})"
+)
+"""A member of one of our classes, and a constant of a module. `Reward` is the class of a program."""
 LINK = re.compile(r"\]\((?!https?:)(?P<page>[^)#\s]*)#(?P<anchor>[^)\s]+)\)")
 
 
@@ -189,6 +193,28 @@ def test_variables_exist() -> None:
     assert not [
         str(each) for each, name in named if f'"{name}"' not in source and name[len("GRACE_IRL_") :] not in flags
     ]
+
+
+def is_member(found: re.Match[str]) -> bool:
+    """Whether a source defines the class, or is the module, and has the name."""
+    place, name = found["owner"] or found["module"], found["name"] or found["constant"]
+    return any(
+        re.search(rf"\b{name}\b", text)
+        for path, text in texts(".py")
+        if (path.stem == place if found["module"] else re.search(rf"^class {place}\b", text, re.MULTILINE))
+    )
+
+
+@pytest.mark.parametrize("name", ["Budget.negative_events", "statistics.HELPER", "vector.HELPERS", "Nobody.name"])
+def test_missing_members_are_found(name: str) -> None:
+    assert (found := MEMBER.fullmatch(name))
+    assert not is_member(found)
+
+
+def test_members_exist() -> None:
+    named = [(each, found) for each in CODE if each.language == "span" and (found := MEMBER.fullmatch(each.text))]
+    assert len(named) > 5
+    assert not [str(each) for each, found in named if not is_member(found)]
 
 
 def test_modules_and_their_names_exist() -> None:

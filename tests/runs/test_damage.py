@@ -34,7 +34,7 @@ def full(path: Path) -> Path:
         store.add_goals([GoalAnswer("d", 0, "file", (1,))])
         request = Request(0, "mutate", ("a",), 1)
         store.add_request(request, 0)
-        store.add_proposal(0, Proposal("source"))
+        store.add_proposals({0: Proposal("source")})
         store.add_told(
             Result(request, Program("p", "source", 7, "mutate", ("a",)), FULL), [Fate("p", "kept", "")], 0, 1.0
         )

@@ -89,6 +89,7 @@ def test_a_variable_is_named_as_one(
 ) -> None:
     monkeypatch.setenv("GRACE_IRL_TEMPERATURE", "0.3")
     assert "GRACE_IRL_TEMPERATURE: no effect" in refusal(capsys, ["fit", "--demos", demos])
+    assert ": --temperature: no effect" in refusal(capsys, ["fit", "--demos", demos, "--temperature", "0.4"])
 
 
 def test_a_file_is_refused_for_values_that_are_not_the_defaults(

@@ -18,7 +18,7 @@ from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.programs.program import Program
 from grace_irl.propose.given import InThread
 from grace_irl.propose.protocol import Parent, Proposal, Proposer, Step
-from grace_irl.runs.budget import Budget
+from grace_irl.runs.budget import Budget, Meter
 from grace_irl.runs.engine import ELITES, Engine, Snapshot
 from grace_irl.runs.record import Record
 from grace_irl.runs.store import Store
@@ -92,7 +92,7 @@ def make(
         evaluator=evaluator,
         sandbox=InProcessSandbox(),
         store=store,
-        budget=rules or budget(fruitless=100),
+        meter=Meter(store, rules or budget(fruitless=100)),
         lag=lag,
         on_change=(snapshots if snapshots is not None else []).append,
         on_best=on_best,
@@ -439,6 +439,58 @@ def test_answers_that_are_kept_are_not_asked_for_again(tmp_path: Path) -> None:
     assert second.progress.tokens == 12 * 7
 
 
+def test_answers_that_wait_for_an_earlier_one_count_under_a_cap(tmp_path: Path) -> None:
+    class FirstLast(Numbers):
+        async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
+            if request.index == 0:
+                await asyncio.sleep(0.1)
+            return await super().propose(request, parents)
+
+    proposer = FirstLast()
+    engine, store = make(tmp_path, proposer, Values(), rules=budget(max_tokens=14))
+    assert asyncio.run(engine.run()) == "max_tokens: 21 tokens"
+    assert len(proposer.parents) == len(store.told()) == 3  # those in flight are paid for, so they are taken in
+    assert engine.progress.tokens == 21
+    store.close()
+    again, store = make(tmp_path, proposer, Values(), rules=budget(max_tokens=14))
+    assert asyncio.run(again.run()) == "max_tokens: 21 tokens"
+    assert again.progress.calls == len(proposer.parents) == 3
+    store.close()
+    longer, store = make(tmp_path, proposer, Values())
+    asyncio.run(longer.run())
+    (tmp_path / "whole").mkdir()
+    whole, _ = make(tmp_path / "whole", Numbers(), Values())
+    asyncio.run(whole.run())
+    assert list(longer.records) == list(whole.records)
+    assert longer.progress.tokens == whole.progress.tokens == 12 * 7
+
+
+def test_the_line_of_a_resumed_run_begins_with_what_was_spent(tmp_path: Path) -> None:
+    first, store = make(tmp_path, Numbers(), Values(), rules=budget(max_calls=6))
+    asyncio.run(first.run())
+    store.close()
+    snapshots: list[Snapshot] = []
+    second, _ = make(tmp_path, Numbers(), Values(), snapshots=snapshots)
+    asyncio.run(second.run())
+    assert snapshots[0].live.tokens == 6 * 7
+
+
+def test_the_time_of_all_sittings_counts(tmp_path: Path) -> None:
+    class Slow(Numbers):
+        async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
+            self.parents.append(parents)
+            await asyncio.sleep(60)
+            raise AssertionError(request)
+
+    proposer = Slow()
+    for _ in range(2):
+        engine, store = make(tmp_path, proposer, Values(), rules=budget(max_seconds=0.2), lag=1)
+        assert asyncio.run(engine.run()).startswith("max_seconds: 0.2")
+        assert store.seconds() >= 0.2
+        store.close()
+    assert len(proposer.parents) == 1  # the second sitting has no time left, so it asks for nothing
+
+
 def test_an_evaluator_that_breaks_ends_the_run_with_its_error(tmp_path: Path) -> None:
     class Broken(Values):
         def evaluate(self, *_: object) -> list[Evaluation]:
@@ -459,8 +511,8 @@ def test_a_search_that_waits_for_nothing_is_a_defect(tmp_path: Path) -> None:
         proposer=Numbers(),
         evaluator=Values(),
         sandbox=InProcessSandbox(),
-        store=Store(tmp_path / "run.db", create=True),
-        budget=budget(),
+        store=(store := Store(tmp_path / "run.db", create=True)),
+        meter=Meter(store, budget()),
         lag=2,
     )
     with pytest.raises(GraceError, match="waits"):

@@ -91,6 +91,12 @@ def test_prompts_are_as_long_as_those_of_a_run(demos: Path, tmp_path: Path) -> N
     assert mean["mutate"] < found.prompts["mutate"].typical < mean["mutate"] + 1.5 * ANSWER
 
 
+def test_a_context_of_one_answer_leaves_half_of_it_for_prompts(demos: Path) -> None:
+    with ChatServer(models=[{"id": "model", "max_model_len": 4096}]) as server:
+        found = of(demos, **ONE_ROUND, **{"model.url": server.url, "model.answer_tokens": 4096})
+    assert {size.most for size in found.prompts.values()} == {2048}
+
+
 def test_a_small_context_bounds_prompts(demos: Path) -> None:
     models = [{"id": "small", "max_model_len": 6000}]
     with ChatServer(models=models) as server:

@@ -260,6 +260,8 @@ def test_the_favourite_is_paid_most_an_episode_or_reaches_the_goal_most_often(tm
     config = resolve(flags=FLAGS)
     assert favourite(rounds, tmp_path, reward, config, "all").number == 2
     assert favourite(rounds, tmp_path, reward, config, "last").number == 3
+    progress = resolve(flags={**FLAGS, "expand.form": "progress"})
+    assert favourite(rounds, tmp_path, reward, progress, "all").number == 1  # it ends where most is paid
     assert len(episodes(tmp_path, 2)) == 2
 
 

@@ -20,6 +20,7 @@ from grace_irl.demos import save
 from grace_irl.demos.goals import load_goals
 from grace_irl.errors import GraceError, InputError
 from grace_irl.propose.goals import GoalAnswer
+from grace_irl.report.account import account
 from grace_irl.runs.config import resolve
 from grace_irl.runs.fit import Parts, resume, start
 from grace_irl.runs.recording import recorded_config, write_recording
@@ -394,7 +395,9 @@ def test_stop_rules_of_tokens_hold_while_goals_are_asked_for(tmp_path: Path, fla
 def test_show_says_what_goal_states_cost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with ChatServer(answer=GoalModel()) as server:
         run = run_with(server, tmp_path / "run", **{"model.price_in": 1.0, "model.price_out": 2.0})
-    with opened(run.folder) as (store, _):
+    with opened(run.folder) as (store, config):
         cost = sum(each.tokens_in + 2 * each.tokens_out for each in store.goals()) / 1e6
+        facts = dict(account(store, config, "").facts)
+    assert facts["cost"] == f"{run.cost:,.4g}"  # of the search, too
     assert main(["show", str(run.folder)]) == 0
     assert f"cost {cost:.4g}; see" in capsys.readouterr().out

@@ -19,9 +19,10 @@ import pytest
 from grace_irl.cli import main
 from grace_irl.errors import GraceError, InputError
 from grace_irl.runs.config import resolve
+from grace_irl.runs.engine import Snapshot
 from grace_irl.runs.fit import Parts, resume, start
 from grace_irl.runs.recording import opened_recording, recorded_config, write_recording
-from grace_irl.runs.run import Run, opened
+from grace_irl.runs.run import Interrupted, Run, opened
 from grace_irl.runs.store import Store
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox
@@ -408,6 +409,35 @@ def test_no_call_asks_for_more_answers_than_the_run_may_have(tmp_path: Path) -> 
         parts = Parts(vector_set(noise=0.05), sandbox=InProcessSandbox())
         more = resume(run.folder, {"stop.max_calls": 6}, parts=parts)
         assert (more.calls, model.calls) == (6, 6)
+
+
+def test_calls_that_wait_for_the_server_are_not_sent_beyond_a_cap(tmp_path: Path) -> None:
+    """The first answer is late, so all others wait for it."""
+    with ChatServer(answer=Model(troubles=False), latency=lambda count: 0.6 if count == 0 else 0.0) as server:
+        flags = {"search.samples": 1, "model.concurrency": 2, "stop.max_tokens": 1, "stop.target_accuracy": None}
+        run = run_with(server, tmp_path / "run", **flags)
+        assert run.reason == f"max_tokens: {run.tokens} tokens"
+        assert len(server.payloads) <= 3  # of six: the two at once, and one that took the place of the second
+        assert run.tokens == server.tokens_in + server.tokens_out
+
+
+def test_all_answers_of_a_call_are_kept_at_once(tmp_path: Path) -> None:
+    """One request in flight: the run ends after its first answer, and the call brought three."""
+
+    def end(snapshot: Snapshot) -> None:
+        if snapshot.told:
+            raise KeyboardInterrupt
+
+    with ChatServer(answer=Model(troubles=False)) as server:
+        flags = {**FLAGS, "model.url": server.url, "search.lag": 1}
+        data, sandbox = vector_set(noise=0.05), InProcessSandbox()
+        with pytest.raises(Interrupted):
+            start(resolve(flags=flags), tmp_path / "run", Parts(data, sandbox=sandbox, listener=end))
+        with opened(tmp_path / "run") as (store, _):
+            assert store.answered() == {0, 1, 2}
+        run = resume(tmp_path / "run", {"stop.max_calls": 3}, parts=Parts(data, sandbox=sandbox))
+        assert (run.calls, len(server.payloads)) == (3, 1)
+        assert run.tokens == server.tokens_in + server.tokens_out
 
 
 def test_follow_up_answers_without_a_program_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -105,6 +105,7 @@ def test_fit_with_swaps_resumes_and_replays(demos: Path, tmp_path: Path, capsys:
     again = tmp_path / "again"
     assert main(["fit", "--demos", str(demos), "--swaps", "--replay", str(run), "--out", str(again), "--json"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["program"] == answer["program"]
+    assert "no longer in the demonstrations" not in (again / "report.html").read_text()  # swaps are made again
     assert main(["fit", "--no-swaps", "--replay", str(run), "--out", str(tmp_path / "without")]) == 2
     assert "0 here are not in the recording; expected --swaps, as it was recorded" in capsys.readouterr().err
 

@@ -11,16 +11,21 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import grace_irl
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import SandboxError
 from grace_irl.rewards.runner import SandboxedRunner
 from grace_irl.sandbox import host
 from grace_irl.sandbox.pool import ZygotePool
 from grace_irl.sandbox.session import Begin
+from tests.fakes.data import vector_set
+from tests.fakes.scripted_proposer import ScriptedProposer
+from tests.runs.test_resume import memory
 
 PROGRAM = "class Reward:\n    def __init__(self, extra_info=None): pass\n    def reward_fn(self, state): {body}\n"
 LAST = PROGRAM.format(body="return state[-1]")
@@ -140,6 +145,23 @@ def test_a_changed_path_takes_a_new_process(tmp_path: Path) -> None:
         patch.syspath_prepend(tmp_path)
         assert pids_of(ZygotePool(1)) != pids
     assert pids_of(ZygotePool(1)) == pids
+
+
+def test_a_resumed_run_takes_the_spare_one_and_ends_as_a_whole_run(tmp_path: Path) -> None:
+    pids: list[list[int]] = []
+
+    def run(name: str, generations: int, **more: Any) -> None:
+        settings = {"population": 4, "elite": 2, "workers": 1} if not more else {}
+        place = more or {"out": tmp_path / name}
+        grace_irl.fit(vector_set(), proposer=ScriptedProposer(), generations=generations, **settings, **place)
+        pids.append([each.process.pid for each in host._spare])
+
+    run("parted", 1)
+    run("parted", 2, resume=tmp_path / "parted")
+    host.end_spare()
+    run("whole", 2)
+    assert pids[0] == pids[1] != pids[2]
+    assert memory(tmp_path / "parted") == memory(tmp_path / "whole")
 
 
 FORKS = """

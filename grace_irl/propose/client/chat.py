@@ -31,7 +31,7 @@ from grace_irl.propose.client.recovery import Backoff, Catalogue, Diagnosis, Ser
 from grace_irl.propose.client.settings import ChatSettings, api_key, redactor
 from grace_irl.propose.client.wire import Wire
 from grace_irl.propose.json_answer import ANSWER_SCHEMA
-from grace_irl.propose.protocol import AnswerFormat, Completion, Prompt, Question
+from grace_irl.propose.protocol import AnswerFormat, Completion, LimitReached, Prompt, Question
 
 LEAST_ANSWER = 512  # minimum tokens of room for an answer; with less room, the prompt has to become shorter
 TRIES = {"time-out": 3, "too long": 2}  # maximum attempts after failures of these kinds, which take long
@@ -88,6 +88,8 @@ class ChatClient:
         on_note: callback that shows the user one line. The client calls it for each parameter that the server refuses,
             and whenever the server goes away or comes back.
         backoff: waiting times between attempts.
+        limit: function that returns the reason why no further request may be sent; "" if one may. The client calls it
+            when a request's turn comes, because requests wait for earlier ones.
 
     Attributes:
         settings: the settings as given.
@@ -102,8 +104,10 @@ class ChatClient:
         on_note: Callable[[str], None] = lambda _: None,
         *,
         backoff: Backoff | None = None,
+        limit: Callable[[], str] = lambda: "",
     ) -> None:
         self.settings = settings
+        self._limit = limit
         self._on_note = on_note
         self._said_no_usage = False
         self._backoff = backoff or Backoff()
@@ -192,7 +196,8 @@ class ChatClient:
 
         Raises:
             CallFailed: the last attempt failed. The error's `answers` are the answers that have arrived. If there are
-                any, an InputError or a ServerGone is its `ending`.
+                any, an InputError, a LimitReached or a ServerGone is its `ending`.
+            LimitReached: a limit of the run forbids the first request.
             ContextOverflow: the prompt leaves no room for an answer.
             InputError: as in `open`; also if the server refuses the key later.
             ServerGone: the server was away, too busy, or failed at every request for longer than
@@ -209,10 +214,10 @@ class ChatClient:
             got += [one for part in parts if not isinstance(part, BaseException) for one in part]
             errors = [part for part in parts if isinstance(part, BaseException)]
             # An error that ends the run is raised before a `CallFailed`, which concerns only this call.
-            for error in sorted(errors, key=lambda error: isinstance(error, CallFailed)):
+            for error in sorted(errors, key=_rank):
                 if isinstance(error, CallFailed):
                     raise CallFailed(str(error), tuple(got)) from None
-                if got and isinstance(error, (InputError, ServerGone)):
+                if got and isinstance(error, (InputError, LimitReached, ServerGone)):
                     raise CallFailed(str(error), tuple(got), error) from None
                 raise error
         answered = [each for each in got if each.finish != "refusal"]
@@ -245,7 +250,7 @@ class ChatClient:
     async def room(self) -> int | None:
         """See `Chat`."""
         length = await self.context_length()
-        return None if length is None else max(1, length - min(self.settings.max_tokens, max(length // 2, 1)))
+        return None if length is None else self.settings.room(length)
 
     async def ask(self, question: Question) -> tuple[Completion, ...]:
         """See `Chat`.
@@ -339,6 +344,8 @@ class ChatClient:
         context = self._catalogue.context_length(self._model)
         max_tokens = min(question.max_tokens, context - 1) if context else question.max_tokens
         async with bound.slots:
+            if reached := self._limit():
+                raise LimitReached(reached)
             started, tries, kinds, returns, said = time.monotonic(), 0, Counter[str](), 0, ""
             while True:
                 payload, n = self._payload(question, max_tokens)
@@ -415,6 +422,11 @@ class ChatClient:
         if problem.kind != "too long" and self._answered < sent and await bound.trial.wait(said):
             return True
         raise CallFailed(f"no answer after {same} tries ({problem.kind}: {said})")
+
+
+def _rank(error: BaseException) -> int:
+    """The place of an error of a request among those of the same call. The first one is raised."""
+    return 2 if isinstance(error, CallFailed) else 1 if isinstance(error, LimitReached) else 0
 
 
 def _shortened(found: ContextOverflow, wanted: int, max_tokens: int) -> int:

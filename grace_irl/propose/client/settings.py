@@ -47,6 +47,10 @@ class ChatSettings:
     def __post_init__(self) -> None:
         object.__setattr__(self, "url", normalised(self.url))
 
+    def room(self, context: int) -> int:
+        """Maximum tokens of a prompt in a context of this many tokens. An answer takes at most half of the context."""
+        return max(1, context - min(self.max_tokens, max(context // 2, 1)))
+
 
 def normalised(url: str) -> str:
     """Normalise a server's address to the base address of its API.

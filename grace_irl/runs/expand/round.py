@@ -176,7 +176,7 @@ def episodes(folder: Path, number: int) -> list[Trajectory]:
 def _paid(played: Sequence[Sequence[Trajectory]], reward: Path, config: Config, rule: str) -> list[float]:
     """Mean return of each round's episodes under a reward.
 
-    A return is the sum of the rewards of all states but the first. The rewards are scaled as in training.
+    The rewards have the form of training (`Scale.worth`).
     """
     file = load_reward(reward)
     values = file.rewards(
@@ -185,5 +185,5 @@ def _paid(played: Sequence[Sequence[Trajectory]], reward: Path, config: Config, 
         allow_weak_sandbox=config.sandbox.allow_weak,
     )
     scale = file.scaled(form_of(config.expand, rule))
-    totals = iter([float(scale(each[1:]).sum()) for each in values])
+    totals = iter([scale.worth(each) for each in values])
     return [sum(next(totals) for _ in part) / len(part) if part else 0.0 for part in played]
