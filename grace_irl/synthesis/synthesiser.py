@@ -127,7 +127,7 @@ class Synthesiser:
 
     @property
     def sizes(self) -> tuple[SizeFigures, ...] | None:
-        """How well programs of each size did in folds (`SizesPrograms`); None before the data are analysed.
+        """The figures in folds of programs of each size (`SizesPrograms`); None before the data are analysed.
 
         Only `AdditiveSketcher` and `GoalSketcher` choose a size by folds. For the other sketchers, the result is None.
         """
