@@ -419,6 +419,9 @@ def test_calls_that_wait_for_the_server_are_not_sent_beyond_a_cap(tmp_path: Path
         assert run.reason == f"max_tokens: {run.tokens} tokens"
         assert len(server.payloads) <= 3  # of six: the two at once, and one that took the place of the second
         assert run.tokens == server.tokens_in + server.tokens_out
+    parts = Parts(vector_set(noise=0.05), sandbox=InProcessSandbox())
+    again = start(recorded_config(run.folder), tmp_path / "again", parts)  # the cap has no part in a replay
+    assert (again.calls, again.best.program) == (run.calls, run.best.program)
 
 
 def test_all_answers_of_a_call_are_kept_at_once(tmp_path: Path) -> None:
