@@ -163,7 +163,7 @@ class ChatClient:
         """
         name, auto = await self.open(), self._format is None
         if self._catalogue.models and not self._catalogue.lists(name):
-            self._on_note(f"the server does not list the model {name!r}, and is asked for it all the same")
+            self._on_note(f"the server does not list the model {name!r}; requests name it all the same")
         if auto:
             self._on_note(
                 f"the server is tried with a short prompt first, for its answer format, up to {self._within:g} s"
@@ -322,7 +322,7 @@ class ChatClient:
         except (CallFailed, ContextOverflow) as error:
             if isinstance(error, CallFailed) and error.ending:
                 raise error.ending from None
-            self._on_note(f"answers are asked for as code: the test of JSON failed ({error})")
+            self._on_note(f"the model writes code outside JSON: the test of JSON failed ({error})")
             return "code"
         return "json" if all(map(recovery.passed, asked)) else "code"
 

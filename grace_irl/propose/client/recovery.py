@@ -177,7 +177,7 @@ SAMPLES = 4
 The probe asks the model to copy `PROGRAM` into a JSON object. If any answer fails, the client requests plain code
 instead (format "code"). Plain code is better even if JSON breaks only one program in ten."""
 
-WITHIN = 180.0  # maximum seconds of a request of the probe; a slower model is asked for plain code
+WITHIN = 180.0  # maximum seconds of a request of the probe; a slower model writes plain code
 MAX_TOKENS = 800  # maximum tokens of an answer to the probe; the copy takes about 250
 
 PROGRAM = r'''import re

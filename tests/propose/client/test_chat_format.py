@@ -79,7 +79,7 @@ def test_a_mute_server_is_tried_once_and_not_for_long(server: ChatServer, monkey
     assert len(server.payloads) == 1
     assert talk.notes == [
         "the server is tried with a short prompt first, for its answer format, up to 0.3 s",
-        "answers are asked for as code: the test of JSON failed (no answer within 0.3 s)",
+        "the model writes code outside JSON: the test of JSON failed (no answer within 0.3 s)",
     ]
 
 

@@ -135,7 +135,7 @@ def test_the_server_decides_about_a_model_that_it_does_not_list(server: ChatServ
     server.models = [{"id": "base"}]
     talk = Talk(server, model="mine")
     assert talk.run(lambda client: client.check()) == ("mine", "code")
-    assert talk.notes == ["the server does not list the model 'mine', and is asked for it all the same"]
+    assert talk.notes == ["the server does not list the model 'mine'; requests name it all the same"]
     assert [sent["model"] for sent in server.payloads] == ["mine"]
     server.rule = says.unlisted(server)
     with pytest.raises(InputError, match="the server has no model 'mine'; it has: base; correct --model"):
