@@ -188,7 +188,7 @@ def resume(
             f"{folder}: task {comparison.task!r} is not the one that the comparison began with; expected the same file "
             "and code, unchanged: begin a new comparison"
         )
-    if comparison.reward and _digest(Path(comparison.reward)) != comparison.reward_digest:
+    if comparison.reward_digest and _digest(Path(comparison.reward)) != comparison.reward_digest:
         raise InputError(
             f"{comparison.reward}: not the reward that the comparison began with; expected it unchanged: begin a new "
             "comparison"

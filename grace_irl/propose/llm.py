@@ -184,8 +184,7 @@ class LlmProposer:
 
     async def _answers(self, request: Request, parents: tuple[Parent, ...], n: int) -> list[Proposal | GraceError]:
         found = await self._asked(lambda prompter: prompter.write(request, parents), f"{request.index:04d}", n)
-        arrived = {request.index + n: each for n, each in enumerate(found) if isinstance(each, Proposal)}
-        self._bench.keep(arrived)
+        self._bench.keep({request.index + at: one for at, one in enumerate(found) if isinstance(one, Proposal)})
         return found
 
     async def _asked(

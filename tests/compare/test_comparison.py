@@ -109,7 +109,7 @@ def test_what_a_comparison_leaves(whole: Whole) -> None:
     assert {row["steps"] for (name, _), row in told.items() if name != "bc"} == {str(STEPS)}
     assert told["bc", "CartPole-v1"]["steps"] == "0"
     table = place.table.read_text()
-    assert "## rewards.py:heavy (rewards recovered elsewhere)" in table
+    assert "## rewards.py:heavy (with rewards that were recovered in another environment)" in table
     assert "bc (seed 0): not carried to" in table
     assert "gail: episodes vary in length" in table
     assert str(whole.folder.parent) not in table

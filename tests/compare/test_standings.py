@@ -240,7 +240,9 @@ def test_transfer_has_a_table_of_its_own_after_the_first() -> None:
         ("Light", "grace"),
     ]
     text = markdown(Settings(Comparison(), Config()), found, ("one thing",))
-    assert text.index("## Hopper-v5\n") < text.index("## Light (rewards recovered elsewhere)")
+    assert text.index("## Hopper-v5\n") < text.index(
+        "## Light (with rewards that were recovered in another environment)"
+    )
     assert text.rstrip().endswith("- one thing")
 
 
