@@ -103,10 +103,11 @@ def test_a_model_is_told_the_direction_and_the_other_programs(tmp_path: Path, ca
         own = ["--method", "rf-agent", *SMALL["rf-agent"], *ENDLESS, "--out", tmp_path / "run"]
         found = done(capsys, *words, *own)
     assert found["calls"] == 9
-    for name in ("structure", "weights", "crossover", "path"):
-        (prompt,) = [each for each in model.prompts if CHANGED[name] in each]
-        assert "WRONG" in prompt
-        assert ("# Another program (1)" in prompt) == (name == "crossover")
+    for name, count in (("structure", 2), ("weights", 1), ("crossover", 1)):  # the path of a first program: structure
+        prompts = [each for each in model.prompts if CHANGED[name] in each]
+        assert [("# Another program (1)" in each, "WRONG" in each) for each in prompts] == [
+            (name == "crossover", True)
+        ] * count
     (prompt,) = [each for each in model.prompts if NEW["different"] in each]
     assert "# Program 1" in prompt
     assert any("The program in words: A threshold." in each for each in model.prompts)
