@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -106,6 +107,19 @@ def test_a_line_says_that_minaris_actions_of_several_parts_are_left_out() -> Non
     found = load(["expert-v0"])
     assert found.items[0].trajectory.actions is None
     assert "expert-v0: left out: actions of a Dict space (expected a Box or whole numbers)" in found.notes
+
+
+def test_a_disk_without_room_for_a_minari_dataset_is_named(
+    vectors: Demonstrations, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library that writes hdf5 would end this process."""
+    whole = replace(vectors, items=tuple(each for each in vectors if each.trajectory.num_steps))
+    monkeypatch.setattr("shutil.disk_usage", lambda _: shutil._ntuple_diskusage(10**6, 10**6 - 10**5, 10**5))
+    with pytest.raises(InputError, match=r"cannot be written \(No space left on device\); free some space"):
+        save(whole, tmp_path / "one" / "expert-v0", "minari")
+    assert not [*tmp_path.glob("one/*")]
+    monkeypatch.undo()
+    save(whole, tmp_path / "one" / "expert-v0", "minari")
 
 
 @pytest.mark.parametrize("data_format", ["hdf5", "arrow"])

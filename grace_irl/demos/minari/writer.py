@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -23,6 +24,9 @@ from grace_irl.states.grid import GRID
 
 BUFFERED_STATES, BUFFERED_BYTES = 50_000, 256 << 20
 """Limits on the states that are collected in memory before a write: their number, and their size in bytes."""
+
+EPISODE_BYTES = 64 << 10
+"""Free space in bytes that the writer requires for each episode, beside twice the size of its states."""
 
 MISSION = "mission"
 """Name of the observation part with the instruction."""
@@ -118,6 +122,7 @@ class MinariWriter(SetWriter):
     def _flush(self) -> None:
         if not self._pending:
             return
+        self._require_room()
         if self._dataset is None:
             self._with_text = bool(self._pending[0].trajectory.extra_info)
         buffers = [self._buffer(item) for item in self._pending]
@@ -130,6 +135,16 @@ class MinariWriter(SetWriter):
         self._dataset.storage.update_episode_metadata(about, range(first, first + len(about)))
         self._pending.clear()
         self._pending_states = self._pending_bytes = 0
+
+    def _require_room(self) -> None:
+        """Check that the disk has room for the pending trajectories. On a full disk, h5py ends the process.
+
+        Raises:
+            OSError: the disk has too little room.
+        """
+        place = next(each for each in self._place.absolute().parents if each.exists())
+        if shutil.disk_usage(place).free < 2 * self._pending_bytes + EPISODE_BYTES * len(self._pending):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _create(self, buffers: list[Any]) -> None:
         self._place.parent.mkdir(parents=True, exist_ok=True)
