@@ -177,6 +177,8 @@ def resume(
     comparison = comparison_of({**settings.comparison.model_dump(), **changed})
     settings = Settings(comparison, settings.fit)
     _require_same_searches(found, settings, {*map(key_of, own)})
+    settings = _with_its_reward(settings, folder)
+    comparison = settings.comparison
     contest = Contest.of(settings)
     if digest_of(contest.demonstrations) != comparison.data:
         raise InputError(
@@ -187,11 +189,6 @@ def resume(
         raise InputError(
             f"{folder}: task {comparison.task!r} is not the one that the comparison began with; expected the same file "
             "and code, unchanged: begin a new comparison"
-        )
-    if comparison.reward_digest and _digest(Path(comparison.reward)) != comparison.reward_digest:
-        raise InputError(
-            f"{comparison.reward}: not the reward that the comparison began with; expected it unchanged: begin a new "
-            "comparison"
         )
     warned = _checked(contest)
     contest.settings.write(folder)
@@ -245,6 +242,27 @@ def _with_own_reward(settings: Settings, out: Path) -> Settings:
     write_atomically(own, read_reward(Path(settings.comparison.reward)))
     update = {"reward": str(own), "reward_digest": _digest(own)}
     return Settings(settings.comparison.model_copy(update=update), settings.fit)
+
+
+def _with_its_reward(settings: Settings, folder: Path) -> Settings:
+    """Settings with the digest of the reward file in the comparison's folder.
+
+    The user may mend a reward with which every run of grace has failed.
+
+    Raises:
+        InputError: the reward has changed, and a run has used it.
+    """
+    comparison = settings.comparison
+    if not comparison.reward_digest or (now := _digest(Path(comparison.reward))) == comparison.reward_digest:
+        return settings
+    jobs = (ComparisonFolder(folder).job(OURS, seed) for seed in range(comparison.seeds))
+    begun = [job.result for job in jobs if job.path.exists()]
+    if any((result := read_result(path)) is None or not result.failure for path in begun):
+        raise InputError(
+            f"{comparison.reward}: not the reward that the comparison began with; expected it unchanged: begin a new "
+            "comparison"
+        )
+    return Settings(comparison.model_copy(update={"reward_digest": now}), settings.fit)
 
 
 def _digest(file: Path) -> str:

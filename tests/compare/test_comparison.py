@@ -327,6 +327,10 @@ def test_a_reward_that_changed_is_refused(cart_pole: Path, tmp_path: Path, monke
     upright(tmp_path, UPRIGHT.replace("1.0", "2.0"))
     resume(tmp_path / "out")
     (tmp_path / "out" / "reward.py").write_text(f"{UPRIGHT}\n")
+    resume(tmp_path / "out")  # no run has used it
+    ComparisonFolder(tmp_path / "out").job("grace", 0).path.mkdir(parents=True)
+    resume(tmp_path / "out")
+    (tmp_path / "out" / "reward.py").write_text(UPRIGHT)
     with pytest.raises(InputError, match=r"reward\.py: not the reward that the comparison began with"):
         resume(tmp_path / "out")
 

@@ -54,7 +54,7 @@ def test_each_seed_has_a_draw_that_all_its_methods_share(tmp_path: Path, capsys:
     assert (len(drawn), digest_of(drawn)) == (6, data["grace", 1])
     assert len(contest.drawn(1).problem(1).demonstrations.select(role="expert", split="train")) == 2
     table = (tmp_path / "out" / "table.md").read_text()
-    assert "each seed draws 3 trajectories of each task and role for all its methods" in table
+    assert "for each seed, 3 trajectories of each task and role are drawn, which all methods get" in table
     run = tmp_path / "out" / "jobs" / "grace-1" / "fit" / "rounds" / "0" / "run"
     assert main(["show", str(run), "--json"]) == 0
     again = compared(["compare", "--resume", str(tmp_path / "out"), "--seeds", "3", "--json"], capsys)
@@ -155,7 +155,9 @@ def test_experts_alone_are_enough_for_a_comparison(tmp_path: Path, capsys: Captu
     assert [each["method"] for each in found["results"]] == ["grace", "bc"]
     settled = read_settings(tmp_path / "out")
     assert settled.fit.data.label == "goal"  # a later version keeps it
-    assert "each seed draws 2 trajectories of each task and role" in (tmp_path / "out" / "table.md").read_text()
+    assert (
+        "for each seed, 2 trajectories of each task and role are drawn" in (tmp_path / "out" / "table.md").read_text()
+    )
 
 
 def test_all_methods_and_seeds_share_a_sample(tmp_path: Path, capsys: Capture) -> None:

@@ -83,7 +83,7 @@ def test_an_expanded_grace_has_both_policies_in_the_table(tmp_path: Path, capsys
     assert not ComparisonFolder(tmp_path / "out").job("bc", 0).favourite("corridor.py:make").exists()
     table = (tmp_path / "out" / "table.md").read_text()
     assert "| grace | 2 | 20.0 ± 0.000 [-] | -10.0 ± 0.000 [-] |" in table
-    assert "Each run keeps 3 policies" in table
+    assert "Each training keeps 3 policies" in table
     with (tmp_path / "out" / "results.csv").open() as file:
         row = next(row for row in csv.DictReader(file) if row["method"] == "grace")
     assert (row["return"], row["favourite_return"], row["favourite_steps"], row["choosing_steps"]) == (

@@ -142,7 +142,7 @@ def test_all_methods_with_demonstrations_in_the_environment_of_a_task(
     assert (told["random"]["trained"], told["random"]["steps"]) == (1, TRAINED)
     assert {each["form"] for each in found["results"] if each["method"] == "random"} == {"raw"}
     assert {each["form"] for each in found["results"] if each["method"] == "grace"} == {"soft"}
-    assert "each seed draws 2 trajectories" in (folder / "table.md").read_text()
+    assert "for each seed, 2 trajectories" in (folder / "table.md").read_text()
     more = compared(["--resume", folder, "--methods", "eureka,bc", *SMALL[:4]], capsys)
     assert {each["method"]: each["used"]["steps"] for each in more["results"]} == {"eureka": EUREKA, "bc": 0}
 

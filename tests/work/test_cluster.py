@@ -184,4 +184,4 @@ def test_no_cluster_is_one_line() -> None:
     asks = "from grace_irl.work.cluster import connected\nconnected('127.0.0.1:1')"
     done = subprocess.run([sys.executable, "-c", asks], capture_output=True, text=True, timeout=120)
     assert "InputError: no Ray cluster at '127.0.0.1:1'" in done.stderr
-    assert "expected one: ray start --head" in done.stderr
+    assert "expected a cluster: start one with `ray start --head`" in done.stderr
