@@ -71,9 +71,10 @@ def expand(path: str | Path) -> list[str | Path]:
     if str(path) == "":  # probably an unset shell variable; Path("") would be the current folder
         raise InputError("a path is empty; expected a file, a folder or a Minari id: check how it is given")
     folder = Path(path)
+    if folder.is_dir():
+        require_readable(folder)
     if not _is_searched(folder):
         return [path]
-    require_readable(folder)
     files, _ = _inside([folder])
     if not files:
         raise InputError(
