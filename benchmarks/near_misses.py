@@ -12,6 +12,10 @@ and words renamed. Fresh episodes judge the reward at the threshold of its train
     python benchmarks/near_misses.py                                             # 20 levels, hours on one core
     python benchmarks/near_misses.py --levels GoToLocalS8N7 --draws 1 --renamings 1
     python benchmarks/near_misses.py --levels PickupLoc --train 64                # in place of 8 + 8 episodes
+    python benchmarks/near_misses.py --levels PickupLoc --shown 2                 # judge only what the experts show
+
+With `--shown 2` a fresh episode judges if each word of its instruction stands in the instructions of two training
+experts: what eight experts do not say, no search can learn. `judges` counts these episodes.
 
 Random episodes in which a box is opened judge nothing: the box goes from its cell, as if it were taken, and the states
 do not tell one from the other.
@@ -26,7 +30,8 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -66,6 +71,7 @@ class Row:
         warned: codes of the warnings, but for those in `USUAL`.
         seconds: of the search.
         program: the program; without one, why.
+        judges: number of fresh episodes, with near misses and swaps.
     """
 
     level: str
@@ -80,6 +86,7 @@ class Row:
     warned: tuple[str, ...]
     seconds: float
     program: str
+    judges: int = 0
 
     @property
     def good(self) -> bool:
@@ -148,13 +155,26 @@ def training(data: Data, negatives: str) -> Demonstrations:
     return replace(data["expert"], items=chosen)
 
 
+def shown(fresh: Data, experts: Demonstrations, times: int) -> Data:
+    """The fresh episodes each word of whose instruction stands in the instructions of at least `times` experts."""
+    counts = Counter(word for one in experts for word in set(one.trajectory.extra_info.split()))
+    kept: dict[str, Demonstrations] = {}
+    for kind, some in fresh.items():
+        items = [one for one in some if all(counts[word] >= times for word in one.trajectory.extra_info.split())]
+        if items:
+            kept[kind] = replace(some, items=tuple(items))
+    return kept
+
+
 def renamed(items: Sequence[Demonstration], table: ScrambleMap | None) -> list[Demonstration]:
     return list(items) if table is None else list(map(table.apply, items))
 
 
 def judged(level: str, draw: int, negatives: str, renaming: int, options: argparse.Namespace) -> Row:
     """Fits and judges; or reads what an earlier run found."""
-    size = "" if options.train == TRAIN else f"-{options.train}"
+    size = ("" if options.train == TRAIN else f"-{options.train}") + (
+        f"-shown-{options.shown}" if options.shown else ""
+    )
     folder = options.out / f"{level}-{draw}{size}" / f"{negatives}-{renaming}-{options.max_calls}"
     kept = folder / "row.json"
     if kept.exists():
@@ -162,6 +182,7 @@ def judged(level: str, draw: int, negatives: str, renaming: int, options: argpar
         return Row(**fields | {"warned": tuple(fields["warned"])})
     shutil.rmtree(folder, ignore_errors=True)
     train, fresh = episodes(level, draw, options.data, options.train)
+    fresh = shown(fresh, train["expert"], options.shown)
     table = ScrambleMap.draw(renaming, train["expert"][0].trajectory) if renaming else None
     data = training(train, negatives)
     data = replace(data, items=tuple(renamed(list(data), table)))
@@ -176,13 +197,19 @@ def judged(level: str, draw: int, negatives: str, renaming: int, options: argpar
         for kind, some in fresh.items():
             values = reward.rewards([one.trajectory for one in renamed(list(some), table)])
             paid[kind] = [one > run.best.separation.threshold for one in values]
+
+        def share(kind: str, found: Callable[[np.ndarray], bool]) -> float | None:
+            """The share of the episodes of a kind of which this holds; None without such episodes."""
+            return float(np.mean([found(one) for one in paid[kind]])) if kind in paid else None
+
         row = replace(
             row,
-            hit=float(np.mean([one[-1] for one in paid["expert"]])),
-            early=float(np.mean([one[:-1].any() for one in paid["expert"]])),
-            false=float(np.mean([one.any() for one in paid["random"]])),
-            near=float(np.mean([one.any() for one in paid["near"]])) if "near" in paid else None,
-            contrast=float(np.mean([not one[-1] for one in paid["swap"]])) if "swap" in paid else None,
+            hit=share("expert", lambda one: bool(one[-1])),
+            early=share("expert", lambda one: bool(one[:-1].any())),
+            false=share("random", lambda one: bool(one.any())),
+            near=share("near", lambda one: bool(one.any())),
+            contrast=share("swap", lambda one: not one[-1]),
+            judges=sum(map(len, paid.values())),
             warned=tuple(sorted({each.code for each in run.warnings} - USUAL)),
             seconds=run.seconds,
             program=run.best.source,
@@ -200,7 +227,8 @@ def line(rows: Sequence[Row]) -> str:
     good, warned = (sum(each) for each in ([row.good for row in rows], [bool(row.warned) for row in rows]))
     silent = sum(not row.good and not row.warned for row in rows)
     seconds = float(np.mean([row.seconds for row in rows]))
-    return f"{' '.join(cells)} | {good:4} of {len(rows):3} {warned:7} {silent:7} {seconds:6.1f}"
+    judges = sum(row.judges for row in rows)
+    return f"{' '.join(cells)} | {good:4} of {len(rows):3} {warned:7} {silent:7} {seconds:6.1f} {judges:7}"
 
 
 def main() -> None:
@@ -212,12 +240,13 @@ def main() -> None:
     parser.add_argument("--renamings", type=int, default=5, help="of each draw; the first is none (default 5)")
     parser.add_argument("--max-calls", type=int, default=20, help="programs per fit (default 20)")
     parser.add_argument("--train", type=int, default=TRAIN, help=f"experts, and as many negatives (default {TRAIN})")
+    parser.add_argument("--shown", type=int, default=0, help="experts that say each word of a judge (default 0)")
     parser.add_argument("--data", type=Path, default=Path("out/near-misses/data"), help="where episodes are kept")
     parser.add_argument("--out", type=Path, default=Path("out/near-misses/runs"), help="where runs are kept")
     options = parser.parse_args()
     print(
         f"{'level':20} {'negatives':9} {'hit':>8} {'early':>8} {'false':>8} {'near':>8} {'contrast':>8} | good {'':6} "
-        f"{'warned':>7} {'silent':>7} {'s':>6}"
+        f"{'warned':>7} {'silent':>7} {'s':>6} {'judges':>7}"
     )
     sorts: dict[str, list[Row]] = {}
     for level in options.levels.split(","):

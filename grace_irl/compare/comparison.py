@@ -111,9 +111,10 @@ def start(
     settings = located(Settings(comparison, contest.settings.fit))
     contest = replace(contest, settings=settings)
     warned = _checked(contest)
+    _say_where(contest, note)
     checked = None
     if contest.needs_goals or settings.fit.data.goals:
-        checked = require_cleanable(contest.labels, contest.demonstrations)
+        checked = require_cleanable(contest.labels, contest.demonstrations, note)
     if comparison.reward:
         contest = replace(contest, settings=(settings := _with_own_reward(settings, out)))
     settings.write(out)
@@ -121,7 +122,6 @@ def start(
         note(contest.choice.line)
     if contest.demonstrations.choice is not None:
         note(contest.demonstrations.choice.line)
-    _say_where(contest, note)
     return _work(out, contest.cleaned(out, note, checked), warned, workers, listener, workplace)
 
 
@@ -198,7 +198,8 @@ def resume(
 
 def _say_where(contest: Contest, note: Callable[[str], None]) -> None:
     """Show the user which code of a task runs, and which servers get prompts and the API key."""
-    servers = [destination(settled(config)) for config in contest.settings.searches.values()]
+    naming = [contest.labels] if contest.needs_goals else []
+    servers = [destination(settled(config)) for config in (*naming, *contest.settings.searches.values())]
     for line in (contest.task.destination if contest.task else "", *dict.fromkeys(servers)):
         if line:
             note(line)

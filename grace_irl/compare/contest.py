@@ -41,8 +41,12 @@ if TYPE_CHECKING:
     from grace_irl.tasks.task import Task
 
 
-def require_cleanable(config: Config, demonstrations: Demonstrations) -> Config:
+def require_cleanable(config: Config, demonstrations: Demonstrations, note: Callable[[str], None]) -> Config:
     """Check the inputs of `clean` before anything is written.
+
+    Args:
+        config, demonstrations: as for `clean`.
+        note: function that shows one line to the user, for example that the first call to a server is under way.
 
     Returns:
         The configuration for `clean`. If a model on a server will name goal states, the check asks the server for the
@@ -51,7 +55,7 @@ def require_cleanable(config: Config, demonstrations: Demonstrations) -> Config:
     Raises:
         InputError: the file of goal states is invalid, or goal states are missing and no model is available.
     """
-    return _checked(config, new_labelling(config, demonstrations))
+    return _checked(config, new_labelling(config, demonstrations), note)
 
 
 def clean(
@@ -77,17 +81,17 @@ def clean(
     paths = RunPaths(folder)
     if not paths.database.exists():
         labelling = new_labelling(config, demonstrations)
-        checked = checked or _checked(config, labelling)
+        checked = checked or _checked(config, labelling, parts.note)
         create(folder, checked, labelling.problem(), labelling.answers)
     with RunLock(paths.lock), closing(Store(paths.database)) as store:
         kept = labellings.resumed(demonstrations, RuleChoice("goal", ""), folder, store, notes_of(store, parts))
         if kept.silent or not any(row.positives for row in store.trajectories()):
             with opened_sandbox(config.sandbox) as sandbox:
-                labelled(folder, checked or _checked(config, kept), kept, sandbox, store, parts)
+                labelled(folder, checked or _checked(config, kept, parts.note), kept, sandbox, store, parts)
     return labellings.marked(demonstrations, folder, lambda _: None)
 
 
-def _checked(config: Config, labelling: Labelling) -> Config:
+def _checked(config: Config, labelling: Labelling, note: Callable[[str], None] | None) -> Config:
     """Fill in settings that the user left open. If goal states are missing, check the model that will name them.
 
     Raises:
@@ -97,7 +101,7 @@ def _checked(config: Config, labelling: Labelling) -> Config:
     if not labelling.silent:
         return config
     require_chat(labelling, config)
-    return proposers.checked(config, labelling.problem())
+    return proposers.checked(config, labelling.problem(), note or (lambda _: None))
 
 
 @dataclass(frozen=True)

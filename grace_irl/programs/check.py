@@ -136,7 +136,9 @@ UNSEEDED = frozenset({"default_rng", "RandomState", "Random", "SystemRandom"})
 `SystemRandom` ignores its seed."""
 
 CLOCK = frozenset({"now", "today", "utcnow"})
-"""Methods of the classes of `datetime` that read the clock."""
+"""Methods of the classes of `datetime` that read the clock. "now" and "today" do so in `numpy.datetime64`, too."""
+
+READS_CLOCK = "reads the clock, which differs in every run: take times from the states"
 
 _REPORTED = 20
 
@@ -242,8 +244,11 @@ def _call(node: ast.Call, bound: Bindings) -> list[SourceProblem]:
                 return [SourceProblem(node.lineno, f"`{name}()` gives other numbers in every run: {advice}")]
         case ast.Call(func=ast.Attribute(attr=name)) if name in CLOCK:
             if root_name(node.func) in bound.modules | bound.members:
-                said = f"`{name}()` reads the clock, which differs in every run: take times from the states"
-                return [SourceProblem(node.lineno, said)]
+                return [SourceProblem(node.lineno, f"`{name}()` {READS_CLOCK}")]
+        case ast.Call(
+            func=ast.Attribute(attr="datetime64") | ast.Name(id="datetime64"), args=[ast.Constant(value=value), *_]
+        ) if value in CLOCK:
+            return [SourceProblem(node.lineno, f'`datetime64("{value}")` {READS_CLOCK}')]
     return []
 
 

@@ -93,6 +93,19 @@ def test_goal_states_that_are_missing_are_corrected_in_the_comparisons_folder(
     assert (place.job("bc", 0).result).exists()
 
 
+def test_lines_about_the_server_appear_before_goal_states_are_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    demos = corridor.saved(tmp_path)
+    with ChatServer(answer=corridor.Model(lambda _: "trajectory 1: none")) as server:
+        asked = ["compare", "--demos", demos, "--label", "goal", *QUICK, "--methods", "bc", "--seeds", "1"]
+        named = ["--llm-url", server.url, "--model", "another", "--out", str(tmp_path / "out")]
+        assert main([*asked, *named]) == 2
+    said = capsys.readouterr().err
+    address, unlisted = said.index(server.url), said.index("does not list the model 'another'")
+    assert address < unlisted < said.index("asking about 6 expert trajectories")
+
+
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert main(["compare", *arguments]) == 2
     line: str = capsys.readouterr().err.strip().splitlines()[-1]
