@@ -17,7 +17,8 @@ has diverged. The policy's reward is then at fault, not the environment."""
 class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
     """A wrapper that raises InputError if its environment fails, unless a diverged policy chose the action.
 
-    Any other error in a training counts as a failure of the reward program, but the program is not at fault here.
+    The InputError ends the run. Any other error in a training would count as a failure of the reward program, which is
+    not at fault if the environment fails.
 
     Args:
         environment: the environment.

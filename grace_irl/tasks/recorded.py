@@ -25,7 +25,7 @@ MOST = 2**53
 """Largest valid value of a recorded seed, number of steps or number of episodes."""
 LARGEST = 1e100
 """Maximum absolute value of a score, return, length or time in a recorded evaluation, so that means of such numbers are
-finite. Components of the reward only have to be finite."""
+finite. Other numbers only have to be finite."""
 LONGEST = 2_000
 """Maximum length of the message of a recorded failure, in characters."""
 _PROGRAM = re.compile(r"[0-9a-f]{16}")
