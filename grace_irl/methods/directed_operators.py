@@ -62,7 +62,7 @@ def _changed(asked: str, briefing: Briefing, material: Material) -> Prompt:
 
 
 def _path(briefing: Briefing, material: Material) -> Prompt:
-    """Write the prompt of "path". A program without ancestors has no way to go on, so the prompt is of "structure"."""
+    """Write the prompt of "path". For a program without ancestors, write the prompt of "structure" instead."""
     return _changed(CHANGED["path" if material.ancestors else "structure"], briefing, material)
 
 

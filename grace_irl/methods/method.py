@@ -127,12 +127,12 @@ class Method:
             follow-up call. The proposer "synthesis" needs no prompts, and uses only the operators' names.
         following: function from settings to the rule for follow-up calls after a first answer. The default rule
             requests repairs of invalid programs.
-        panels: function that returns sections of the report. Its arguments are the best program, or None, all programs
-            of the run, in the order of their requests, with their evaluations, and the settings of the run.
+        panels: function that returns sections of the report. Its arguments are the best program (None if there is
+            none), all programs of the run (with evaluations, in the order of their requests), and the run's settings.
         needs: requirements of a run.
         sections: classes of the method's own settings, by section name (`grace_irl.settings`). A subclass of
-            `grace_irl.config.SearchConfig` is only allowed under the name `search`, and one of `StopConfig` under
-            `stop`, for other defaults.
+            `grace_irl.config.SearchConfig` must have the name `search`, and a subclass of `StopConfig` the name `stop`.
+            Such a subclass adds settings or changes defaults.
         reads: prefixes of the optional settings that this method reads, a subset of `grace_irl.runs.config.OPTIONAL`.
             `fit` refuses values for the other optional settings.
         width: function from settings to the number of first requests, which name no parents. A run can start from at

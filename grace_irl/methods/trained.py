@@ -205,8 +205,9 @@ def writer(problem: Problem, config: Config) -> Proposer:
 
 @lru_cache(maxsize=1)
 def _designer(name: str, content: str, seed: int) -> Any:
-    """The designer of a task's rewards, from up to a thousand random episodes. It is kept, for the
-    check of the settings and then for the search.
+    """The designer of a task's rewards, made from up to a thousand random episodes.
+
+    The cache keeps the designer from the check of the settings to the search.
 
     Args:
         name: name or path of the task.

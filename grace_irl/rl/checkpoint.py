@@ -83,7 +83,7 @@ def require_layers(weights: Mapping[str, torch.Tensor], described: object, input
         critics: number of critic networks. If `described` is a dict, its last list holds the layers of each critic.
 
     Raises:
-        ValueError: `described` has another form, or its layers need more numbers.
+        ValueError: `described` has another form, or `weights` is too small for its layers and critics.
         InputError: the network does not fit into memory.
     """
     numbers = sum(tensor.numel() for tensor in weights.values())
@@ -122,7 +122,8 @@ MAX_DATA = 64 * 1024 * 1024
 """Maximum size of the JSON in a checkpoint, in bytes. Real checkpoints have 20 KB to 2 MB."""
 
 DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, LookupError, ValueError, OSError, EOFError, RuntimeError)
-"""Errors of zipfile for archives that are truncated, encrypted or compressed by a method unknown to zipfile."""
+"""Errors of `zipfile` and `from_json` for damaged checkpoints, such as archives that are truncated, encrypted or
+compressed by a method unknown to `zipfile`."""
 
 
 @dataclass(frozen=True)
@@ -290,8 +291,8 @@ def _leaves(space: Any, name: str = "") -> dict[str, Any]:
 def _as_trained(space: Any, given: dict[str, Any]) -> Any:
     """The observation space that Stable-Baselines3 gives to a policy, with the channels of images first.
 
-    For records (dicts of named parts), the result contains the parts of `given` if `given` and `space` have the same
-    part names. The reason is that a part may be discrete in `given`, but a box in `space`.
+    For records (dicts of named parts), the parts of the result come from `given` if `given` and `space` have the same
+    part names, because a part may be discrete in `given`, but a box in `space`. Otherwise, they come from `space`.
 
     Args:
         space: the space of the states, from `space_of`.

@@ -125,7 +125,14 @@ def made_by(make: Callable[[], Any]) -> tuple[Any, StateView]:
 
 
 def _with_view(found: Any, name: str, function: str, kind: str = "") -> tuple[Any, StateView]:
-    """The environment and the view that an adapter returned. `name` is "" for a function without such a name."""
+    """The environment and the view that an adapter returned.
+
+    Args:
+        found: result of the adapter: an environment, or an environment and its view.
+        name: name of the adapter, such as `file.py:make`; "" if the caller passed the function itself.
+        function: name of the function, for messages.
+        kind: name of the observations' kind, as for `make_adapted`.
+    """
     environment, view = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
     if not all(hasattr(environment, part) for part in ("reset", "step", "observation_space", "action_space")):
         raise InputError(f"{name or function}: {function}() gave a {type(environment).__name__}; expected {_FORM}")
@@ -230,12 +237,13 @@ def make(
     Args:
         environment_id: id for `gymnasium.make`, or an adapter, `package.module:function` or `file.py:function`
             (`make_adapted`). For ids of MiniGrid and BabyAI, this function first registers their environments.
-        max_steps: time limit of an episode in steps; None keeps the environment's own limit.
+        max_steps: time limit of an episode in steps; None keeps the environment's own limit. A shorter limit inside a
+            BabyAI level or an adapter's environment stays in force.
         options: further arguments of `gymnasium.make`. Adapters do not receive them.
         kind: name of the observations' kind, for example "grid" or "image", if their space fits several kinds.
 
     Raises:
-        InputError: the id is unknown, a package is missing, or no view handles the observations.
+        InputError: the id is unknown, a package is missing, `max_steps` is below 1, or the observations fit no view.
     """
     try:
         import gymnasium

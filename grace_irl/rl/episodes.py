@@ -38,8 +38,9 @@ def expert_episodes(problem: PolicyProblem, method: str, *, absorbing: bool = Tr
     """Convert the expert trajectories of the training data. Trajectories without a step are left out.
 
     The label rule of the demonstrations decides which expert states are positive examples. Under the rule "goal", these
-    are the states that are marked as goals. So this function cuts a trajectory after its last goal state. A trajectory
-    that was checked for goal states and has none is left out. A trajectory that nobody has checked yet is used whole.
+    are the marked goal states, and this function cuts each trajectory after its last goal state. A trajectory that was
+    checked for goal states and has none is left out. A trajectory that nobody has checked yet is used whole. Under any
+    other rule, all trajectories are used whole.
 
     Continuous actions are clipped to the action space, like the learner's actions. Otherwise a discriminator could
     recognise experts by actions outside the space.

@@ -100,13 +100,13 @@ def _verified(level: Any, states: Any, actions: Sequence[Any], texts: Sequence[s
 
     tasks: dict[str, Any] = {text: task for text in dict.fromkeys(texts) if (task := parse(text, level)) is not None}
     found = dict.fromkeys(tasks, Fulfilment(None))
-    cells = list(level.grid.grid)  # the objects of the world, as the tasks know their places
+    cells = list(level.grid.grid)  # the objects at the places that the tasks know
     for index, action in enumerate([level.actions.done, *actions]):  # "done" verifies state 0, without a step
         if index:
             level.step(action)
         if not np.array_equal(encode_grid(level), states[index]):
             return None
-        if action == level.actions.drop and cells != level.grid.grid:  # else the places are as they were
+        if action == level.actions.drop and cells != level.grid.grid:  # otherwise, the tasks know all places
             cells = list(level.grid.grid)
             for task in tasks.values():
                 level.update_objs_poss(task)

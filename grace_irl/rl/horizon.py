@@ -38,7 +38,7 @@ class FixedHorizon(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     Raises:
         InputError: the observation space is not a `Box`, or the horizon is below 1 or above the time limit in the
-            environment's `spec`. Other time limits show only when they end an episode.
+            environment's `spec`. `step` finds other time limits, when they end an episode before the horizon.
     """
 
     def __init__(self, environment: gymnasium.Env[Any, Any], horizon: int) -> None:

@@ -65,7 +65,7 @@ def about_other_things(text: str, things: Sequence[str]) -> list[str]:
 
 
 def things_in(state: NDArray[Any]) -> list[str]:
-    """The things that an instruction can name, such as "the red ball", of those in a grid.
+    """The things in a grid that an instruction can name, such as "the red ball".
 
     Args:
         state: grid of MiniGrid's codes, `(width, height, 3)`. Unknown codes are left out.

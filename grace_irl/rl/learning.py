@@ -161,7 +161,10 @@ def learning_venv(
 
 
 def normalised(venv: VecEnv, gamma: float, *, norm_reward: bool) -> VecEnv:
-    """If `norm_reward`, divide rewards by the standard deviation of their discounted returns, without a shift."""
+    """If `norm_reward`, divide rewards by the standard deviation of their discounted returns, and clip them to ±10.
+
+    The mean of the rewards is not subtracted.
+    """
     return VecNormalize(venv, norm_obs=False, norm_reward=True, gamma=gamma) if norm_reward else venv
 
 
@@ -204,7 +207,7 @@ def make_learner(observer: Observer, settings: Hyperparameters, *, device: str =
 
 
 def require_from_zero(space: Any) -> None:
-    """Check that discrete actions begin at 0, because learners choose them so whatever the space says.
+    """Check that discrete actions begin at 0, because learners ignore the start of the action space.
 
     Raises:
         InputError: a `Discrete` or `MultiDiscrete` space with another start.
@@ -214,7 +217,7 @@ def require_from_zero(space: Any) -> None:
 
 
 class AfterUpdates(BaseCallback):
-    """A callback that shows policies to a `Watching`, each with all updates on the steps so far.
+    """A callback that shows the policy to a `Watching`, each time with all updates on the steps so far.
 
     At the last step of a rollout, PPO has not yet been updated on this rollout. So the policy is shown before the next
     rollout, or by the caller at the end (`Watching.end`).

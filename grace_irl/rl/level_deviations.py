@@ -27,7 +27,7 @@ script raises `NoWayError` if the world does not allow the deviation."""
 
 
 def dropped_beside(level: Any, rng: np.random.Generator) -> Iterator[Any]:
-    """In `PlaceBetween`, carry the right object, but drop it next to one of the two other objects, not between them."""
+    """In `PlaceBetween`, carry the object `moved`, but drop it beside one of the two others, not between them."""
     instruction = level.instrs
     start, ends = cell_of(instruction.moved.cur_pos), [cell_of(end.cur_pos) for end in instruction.ends]
     yield from _acted(level, start, level.actions.pickup)
@@ -37,9 +37,9 @@ def dropped_beside(level: Any, rng: np.random.Generator) -> Iterator[Any]:
 
 
 def anchor_moved(level: Any, rng: np.random.Generator) -> Iterator[Any]:
-    """In `PlaceBetween`, move one of the two other objects instead of the right object.
+    """In `PlaceBetween`, move one of the two other objects instead of the object `moved`.
 
-    The right object then lies between the two other objects, but the agent has not moved it.
+    The object `moved` then lies between the two others, but the agent has not moved it.
     """
     instruction = level.instrs
     moved, stays = (instruction.ends[i] for i in rng.permutation(2))

@@ -18,19 +18,19 @@ RIGHT_TASK_DONE = "the right task done on the way"
 OUT_OF_TIME = "time limit before the other task was done"
 GIVEN_UP = "the bot gave the other task up"
 FAILED = 0.25
-"""Amount that a failed episode adds to a count in `NearMissPolicy`. The policy has one count for each deviation (kind
-of near miss). Each near miss adds 1 to the count of its deviation, and the deviation with the lowest count is tried
-next. A failed episode raises the count too. Otherwise, a deviation that always fails would be tried in every
-episode."""
+"""Amount that an episode adds to the count of its deviation (kind of near miss) if the other task is not done.
+
+`NearMissPolicy` tries the deviation with the lowest count next. If the other task is done, the episode adds 1. Without
+`FAILED`, a deviation that always fails would be tried in every episode."""
 
 
 class NearMissPolicy:
     """A policy that does another task than the instruction says, in the same world.
 
-    The way in which the two tasks differ is called a deviation. For each episode, the policy draws a deviation by the
-    seed. Deviations with the fewest near misses so far come first, so that a few episodes show all deviations that the
-    worlds allow. In BabyAI's levels, the policy then draws another task, and BabyAI's bot does this task
-    (`grace_irl.rl.other_task`). In our own levels, a script acts (`grace_irl.rl.level_deviations`).
+    The way in which the two tasks differ is called a deviation. For each episode, the policy takes the deviation with
+    the lowest count so far (`FAILED`), so that a few episodes show all deviations that the worlds allow. Among equal
+    counts, it draws by the seed. In BabyAI's levels, the policy then draws another task, and BabyAI's bot does this
+    task (`grace_irl.rl.other_task`). In our own levels, a script acts (`grace_irl.rl.level_deviations`).
 
     The level keeps its instruction, so the environment verifies and rewards only the right task. The policy is done
     when the verifier of the other task reports success, or when the script ends.
@@ -42,7 +42,7 @@ class NearMissPolicy:
 
     Attributes:
         deed: name of the running episode's deviation. If the bot acts, the text of the other task follows.
-        done: whether the other task is done in the running episode.
+        done: whether `act` has raised PolicyDoneError in the running episode, because the other task is done.
 
     Raises:
         InputError: the environment is not of BabyAI (`BabyAI-…`).

@@ -128,7 +128,7 @@ class BotPolicy:
 
 
 def uniform_log_prob(space: Any) -> float | None:
-    """Log-probability or log-density of a uniformly drawn action; None for spaces without a finite volume."""
+    """Log-probability or log-density of a uniformly drawn action, in a `Discrete` or bounded `Box`; None for others."""
     if hasattr(space, "n"):
         return -math.log(int(space.n))
     if hasattr(space, "low") and np.isfinite(space.low).all() and np.isfinite(space.high).all():

@@ -1,4 +1,4 @@
-"""Environments of tasks, whose own failures name the task and end a run."""
+"""The wrapper of tasks' environments. If an environment fails, the error names the task and ends the run."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ import numpy as np
 from grace_irl.errors import GraceError, InputError
 
 DIVERGED = 1e6
-"""Size of an action, or not finite, from which on a policy has diverged, which is the fault of its reward."""
+"""Bound on the absolute values of an action's components. If a component reaches the bound or is not finite, the policy
+has diverged. The policy's reward is then at fault, not the environment."""
 
 
 class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """An environment that raises InputError where the wrapped one fails, unless the action is at fault.
+    """A wrapper that raises InputError if its environment fails, unless a diverged policy chose the action.
 
-    Otherwise a training that ends with such a failure would count against the program that it trains on.
+    The InputError ends the run. Any other error in a training would count as a failure of the reward program, which is
+    not at fault if the environment fails.
 
     Args:
         environment: the environment.
@@ -48,13 +50,14 @@ class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
         """Take one step.
 
         Raises:
-            InputError: the environment fails on an action that no diverged policy took.
+            InputError: the environment fails, and all components of the action are below `DIVERGED` in size. If a
+                larger action made it fail, the environment's own error passes through.
         """
         try:
             return super().step(action)
         except Exception as error:
             if not (np.abs(np.asarray(action, np.float64)) < DIVERGED).all():
-                raise  # a policy that has diverged on its reward
+                raise  # the policy has diverged on its reward
             raise self._named(error) from error
 
     def _named(self, error: Exception) -> GraceError:

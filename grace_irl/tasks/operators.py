@@ -97,7 +97,7 @@ def _design(task: Task, steps: int, context: str, asked: str, briefing: Briefing
 
 
 def _path(task: Task, steps: int, context: str, briefing: Briefing, material: Material) -> Prompt:
-    """Write the prompt of "path". A program without ancestors has no way to go on, so the prompt is of "structure"."""
+    """Write the prompt of "path". For a program without ancestors, write the prompt of "structure" instead."""
     return _design(task, steps, context, ASKED["path" if material.ancestors else "structure"], briefing, material)
 
 

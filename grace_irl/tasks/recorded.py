@@ -24,7 +24,8 @@ SHORT, FULL = "short", "full"
 MOST = 2**53
 """Largest valid value of a recorded seed, number of steps or number of episodes."""
 LARGEST = 1e100
-"""Maximum absolute value of a number in a recorded evaluation, so that means of such numbers are finite."""
+"""Maximum absolute value of a score, return, length or time in a recorded evaluation, so that means of such numbers are
+finite. Other numbers only have to be finite."""
 LONGEST = 2_000
 """Maximum length of the message of a recorded failure, in characters."""
 _PROGRAM = re.compile(r"[0-9a-f]{16}")

@@ -195,7 +195,10 @@ class Task:
 
     @property
     def modules(self) -> dict[str, str]:
-        """SHA-256 of each module that the task names, by name. Modules of this package are left out."""
+        """SHA-256 of each module that the task names as `package.module:function`, by the module's name.
+
+        Modules of this package are left out.
+        """
         paths = {name.rpartition(":")[0]: _source(name) for name in (self.env, self.score)}
         return {
             name: hashlib.sha256(Path(path).read_bytes()).hexdigest() for name, path in sorted(paths.items()) if path
@@ -229,7 +232,7 @@ def _source(name: str) -> str:
         return ""
     try:
         spec = find_spec(where)
-    except Exception:  # it imports the module's package, which may raise anything
+    except Exception:  # `find_spec` imports the module's package, which may raise anything
         return ""
     return spec.origin if spec is not None and spec.origin and spec.origin.endswith(".py") else ""
 
@@ -341,7 +344,7 @@ def _beside(path: Path, name: str) -> str:
 
 
 def _numbers(table: object, types: Mapping[str, type], where: str) -> dict[str, Any]:
-    if isinstance(table, dict):  # 2 is a floor, too
+    if isinstance(table, dict):  # TOML reads `floor = 2` as an integer
         whole = {key for key, kind in types.items() if kind is float and type(table.get(key)) is int}
         table = table | {key: float(table[key]) for key in whole}
     found = require_keys(table, types, where)
