@@ -94,7 +94,7 @@ def export_source(
     used = _names(text)
     scale_name, offset_name, level_name, logit_name = next(names for names in _names_to_use() if not used & set(names))
     width = max((len(name) for name, _ in facts), default=0) + 1
-    # readers of these facts need the very names
+    # `fields_of` and `reads_of` read these two facts, so names keep their quotes and backslashes
     clean = {name: _escaped if name in ("fields", "parts") else plain for name, _ in facts}
     lines = [plain(title), "", *(f"{name + ':':<{width}} {clean[name](value)}" for name, value in facts)]
     if own and not own.startswith(title):

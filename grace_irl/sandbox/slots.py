@@ -69,7 +69,10 @@ def _put(state: tuple[Any, Any]) -> None:
 
 @dataclass
 class RunningEpisode:
-    """One running episode: its `Reward` object, its last state and its random generators."""
+    """One running episode: its `Reward` object, its last state and its random generators.
+
+    Later steps replace `last` only if the program takes actions, because no other program needs it.
+    """
 
     reward: Reward
     last: Any
@@ -88,6 +91,7 @@ class Slots:
         kind: kind of the states; None to recognise the kind of each state by its type and dimensions.
 
     Attributes:
+        takes_action: whether the program takes actions.
         phase: status to report if the program raises an exception now: "init" while a `Reward` object is made, else
             "runtime".
     """
