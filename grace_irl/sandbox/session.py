@@ -140,7 +140,7 @@ class RewardSession:
         self._layout = layout
         with contextlib.ExitStack() as stack:
             opened = pool or stack.enter_context(open_sandbox(workers=1, allow_weak=allow_weak))
-        # A temporary pool is closed now. Its zygote is spare, so `lone_zygote` takes this zygote.
+        # A temporary pool is closed now. `lone_zygote` takes the zygote that the pool has left.
         layers, self._zygote = list(opened.layers), opened.lone_zygote()
         theirs, self._to = os.pipe()
         self._from, answers = os.pipe()

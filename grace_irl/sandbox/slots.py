@@ -26,7 +26,7 @@ _AS_IT_IS = nullcontext()
 
 
 class Generators:
-    """The random numbers of one episode: a copy of the global generators (`random`, `numpy.random`) for this episode.
+    """The random numbers of one episode: a saved state of the global generators (`random`, `numpy.random`).
 
     Args:
         used: whether the program draws random numbers. If not, `lent` does nothing, which saves time.
@@ -40,8 +40,8 @@ class Generators:
         """Context in which the global generators continue the random numbers of this episode.
 
         Args:
-            kept: whether the episode keeps its place in the random numbers at the end of the block. If not, the next
-                block draws the same numbers again.
+            kept: whether the next block goes on where this block ends in the random numbers. If not, the next block
+                draws the same numbers again.
         """
         return self._lent(kept) if self._used else _AS_IT_IS
 
