@@ -149,8 +149,8 @@ class SourceReading:
 
     Attributes:
         tree: the syntax tree; None if the source is too long, has invisible characters or does not parse.
-        problems: if `tree` is None, the reasons. Otherwise, forbidden code in the order of lines, then violations of
-            the contract.
+        problems: if `tree` is None, the reasons. Otherwise, the first `_REPORTED` problems with forbidden code, in the
+            order of lines, then the violations of the contract.
         takes_action: whether reward_fn takes (state, action, next_state) instead of (state).
     """
 

@@ -13,15 +13,18 @@ _NAME = re.compile(r'(?:^|, )x(\d+) ("(?:[^"\\]|\\.)*"|.*?)(?=, x\d+ |\Z)', re.D
 
 
 def numbered(fields: Sequence[str]) -> str:
-    """The names with their numbers. A name that a line cannot hold, or that reads as several, is a string of JSON."""
+    """The names with their indices, on one line.
+
+    A name that would break the line, or read as several names, is written as a JSON string.
+    """
     return ", ".join(f"x{number} {_written(name)}" for number, name in enumerate(fields))
 
 
 def names_of(text: str) -> tuple[str, ...]:
-    """The names in a text of `numbered`; () for an empty text.
+    """The names in a text that `numbered` wrote; () for an empty text.
 
     Raises:
-        InputError: any other text. Without names, columns in another order would be rewarded wrongly.
+        InputError: any other text. Without names, a reward would take data with columns in another order, and be wrong.
     """
     found = list(_NAME.finditer(text))
     numbers = [int(each[1]) for each in found]

@@ -70,8 +70,8 @@ def export_source(
     The module's docstring consists of the title, the facts (one line `name: value` each) and the program's docstring.
     The end of the module defines four names: the calibration `SCALE` and `OFFSET`, the `THRESHOLD` on the uncalibrated
     reward, and the function `discriminator_logit(reward, log_pi=0.0)`. The function returns the logit of D. Its
-    argument `log_pi` is the log-probability of the action, minus its mean over the training steps. If the program uses
-    one of these names, the module uses the names of `SPARE` instead, with a number appended if necessary.
+    argument `log_pi` is the log-probability of the action minus the mean log-probability of the training steps. If the
+    program uses one of these names, the module uses the names of `SPARE` instead, with a number appended if necessary.
 
     Args:
         source: a program that compiles.
@@ -94,7 +94,7 @@ def export_source(
     used = _names(text)
     scale_name, offset_name, level_name, logit_name = next(names for names in _names_to_use() if not used & set(names))
     width = max((len(name) for name, _ in facts), default=0) + 1
-    # readers of these facts need the very names
+    # `fields_of` and `reads_of` read these two facts, so names keep their quotes and backslashes
     clean = {name: _escaped if name in ("fields", "parts") else plain for name, _ in facts}
     lines = [plain(title), "", *(f"{name + ':':<{width}} {clean[name](value)}" for name, value in facts)]
     if own and not own.startswith(title):

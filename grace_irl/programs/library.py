@@ -68,7 +68,7 @@ def usages(known: Iterable[Known], programs: Mapping[str, Program], order: Seque
 
     Returns:
         The usages, sorted by the rank of `Usage.best`, then by the number of valid programs, name and digest. Functions
-        without a valid program come last.
+        that no valid program contains come last.
     """
     place = {name: n for n, name in enumerate(order)}
     users: dict[str, dict[str, int]] = {}

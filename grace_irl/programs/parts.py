@@ -1,4 +1,4 @@
-"""The form of the states that a program reads, as two facts of its exported file name it.
+"""The form of the states that a program reads, from two facts in the docstring of its exported file.
 
 The fact `states` names the kind and, if all states have one shape, this shape, such as `vector (4,)`. The fact `parts`
 holds the names and shapes of the parts of a record, such as `{'goal': (3,), 'said': 'text'}`.
@@ -24,19 +24,19 @@ TEXT = "text"
 
 
 def states_fact(kind: StateKind, every: Iterable[States]) -> str:
-    """The fact `states` for a run on these trajectories' states."""
+    """The fact `states` of a run. `every` holds the states of each trajectory."""
     shapes = {kind.shape(states) for states in every}
     shape = shapes.pop() if len(shapes) == 1 else ()
     return f"{kind.name} {shape}" if shape else kind.name
 
 
 def written(layout: Sequence[PartLayout]) -> str:
-    """The parts of a layout as a line, a dict in Python."""
+    """The fact `parts`: the parts of a layout as the text of a Python dict, on one line."""
     return ascii({part.name: TEXT if part.is_text else part.shape for part in layout})
 
 
 def parts_in(text: str) -> dict[str, Shape]:
-    """The parts in a text of `written`; {} for an empty text.
+    """The parts in a text that `written` wrote; {} for an empty text.
 
     Raises:
         InputError: any other text.
@@ -52,7 +52,7 @@ def parts_in(text: str) -> dict[str, Shape]:
 
 
 def difference(expected: Mapping[str, Shape], found: Mapping[str, Shape]) -> str:
-    """The first part that is missing or has another shape, in words; "" for none. More parts than expected are fine."""
+    """The first part that is missing or has another shape, in words; "" if there is none. Further parts are ignored."""
     for name, shape in expected.items():
         if name not in found:
             return f"no part {name!r}; expected it ({_said(shape)}), as the reward reads it"
@@ -66,10 +66,10 @@ class Reads:
     """The form of the states that a program reads.
 
     Attributes:
-        kind: name of their kind; "" if unknown.
+        kind: name of the states' kind; "" if unknown.
         parts: the shape of each part of a record; {} for states without parts, or if unknown.
-        shape: shape of all states of the demonstrations; None for states without a shape, of several shapes, or if
-            unknown. Only vectors must have it: programs may read grids and images of any size.
+        shape: the one shape of all states of the demonstrations; None if they have several shapes or none, or if
+            unknown. Only vectors must have this shape, because programs may read grids and images of any size.
     """
 
     kind: str = ""
@@ -78,7 +78,7 @@ class Reads:
 
     @classmethod
     def of(cls, states: str, parts: str) -> Reads:
-        """The form that the facts `states` and `parts` name; "" for a fact that is missing.
+        """The form that the facts `states` and `parts` name. A missing fact is the text "".
 
         Raises:
             InputError: `parts` cannot be read.
@@ -88,10 +88,16 @@ class Reads:
         return cls(kind, parts_in(parts), tuple(map(int, sides[1].split(", "))) if sides else None)
 
     def require(self, kind: StateKind, states: States, name: str) -> None:
-        """Check that the states of a trajectory have this form. A kind that fits the states is enough.
+        """Check that the states of a trajectory have this form.
+
+        Args:
+            kind: kind of the trajectory. It may differ from the kind of this form if both kinds fit the states.
+            states: states of the trajectory.
+            name: name of the demonstrations, for messages.
 
         Raises:
-            InputError: another kind, or a part that is missing or has another shape. `name` names the demonstrations.
+            InputError: the kind of this form does not fit the states, vectors have another number of components, or a
+                part is missing or has another shape.
         """
         own = KINDS.get(self.kind)
         fits = own is None or own.recognises(states)
@@ -104,7 +110,7 @@ class Reads:
         """Check that a state of an environment has this form.
 
         Raises:
-            InputError: as for `require`, or the state has no kind. `name` names the reward.
+            InputError: as for `require`, or no kind fits the state. `name` names the reward.
         """
         if self == Reads():
             return
@@ -114,7 +120,14 @@ class Reads:
             raise InputError(unfit(name, wrong))
 
     def _unlike(self, found: StateKind, own: StateKind | None, layout: Sequence[PartLayout], *, fits: bool) -> str:
-        """The difference of states of this layout from the form; "" for none. `fits`: whether their kind may be it."""
+        """The difference between some states and this form, in words; "" if there is none.
+
+        Args:
+            found: kind of the states.
+            own: kind of this form; None if unknown.
+            layout: parts of the states.
+            fits: whether the states may be of the kind `own`.
+        """
         if own is not None and not fits:
             return f"{found.plural}; expected {own.plural}, as the reward reads them"
         if own is not None and own.named_fields and self.shape and layout[0].shape != self.shape:
@@ -123,7 +136,12 @@ class Reads:
 
 
 def unfit(name: str, wrong: str) -> str:
-    """The message that observations do not fit a reward. `wrong` says how, and `name` names the reward."""
+    """The message about observations that do not fit a reward.
+
+    Args:
+        name: name of the reward.
+        wrong: the difference, such as "3 numbers; expected 4".
+    """
     return (
         f"{name}: observations with {wrong}: choose the environment of the demonstrations, or give it a wrapper that "
         "shows them"

@@ -52,8 +52,11 @@ def description_length(tree: ast.Module) -> int:
 
 
 def _number_bits(value: object) -> float:
-    """The bits of a number, for its significant digits and its exponent; 1 for other constants, such as True."""
-    if isinstance(value, int) and value.bit_length() > MOST_BITS:  # writing them in decimal takes long
+    """The bits of a number, for its significant digits and its exponent; 1 for other constants, such as True.
+
+    A whole number of more than `MOST_BITS` bits has the length of its binary form.
+    """
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:  # its decimal form takes long to compute
         return float(value.bit_length())
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return 1.0

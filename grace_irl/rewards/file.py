@@ -49,8 +49,8 @@ class RewardFile:
         threshold: threshold on the program's reward with the best balanced accuracy on the training data. A state with
             a higher reward is classified as positive. None if the file has no threshold.
         fields: names of the components of a state, in order; () if the file does not name them.
-        reads: the kind of the states that the program reads, and for records the shape of each part by name, () for a
-            single number and None for a text; empty if the file does not name them.
+        reads: the form of the states that the program reads: kind, shape, and the parts of records. Facts that the file
+            does not name are unknown.
     """
 
     def __init__(self, path: Path, source: str, *, trust: bool) -> None:
@@ -110,7 +110,8 @@ class RewardFile:
             trajectories: the trajectories to reward: `Trajectory` objects, paths, or any object that holds episodes, as
                 for `grace_irl.fit`. The columns of a table may have any order, because their names identify them.
             workers: number of processes of the sandbox; None for one per core.
-            allow_weak_sandbox: see `wrap`.
+            allow_weak_sandbox: whether the sandbox may have tier E, which does not protect the user's files
+                (docs/sandbox.md).
             sandbox: an open sandbox. If None, this call opens a sandbox and closes it again.
 
         Raises:
@@ -213,13 +214,17 @@ class RewardFile:
         return Scale(form, self.scale, self.offset, gamma)
 
     def _require_states(self, environment: Any, space: Any) -> None:
-        """Refuse observations without the parts, or the components of vectors, that this reward names.
+        """Refuse observations that lack a part of this reward, or have another number of components than it names.
 
-        Wrappers may change the shape of observations only to that of the demonstrations.
+        Also refuse a wrapper that changes the shape of observations, unless their shape is that of the demonstrations.
 
         Args:
             environment: the environment or vector environment.
-            space: the space of one observation. An observation is the state, or a dict with the state under "state".
+            space: the space of one observation; None if unknown. An observation is the state, or a dict with the state
+                under "state".
+
+        Raises:
+            InputError: the observations or a wrapper are refused.
         """
         parts = getattr(space, "spaces", None)
         states = space

@@ -35,18 +35,20 @@ RESIZES = (
     *(gymnasium.wrappers.ReshapeObservation, vector.ReshapeObservation),
     *(gymnasium.wrappers.GrayscaleObservation, vector.GrayscaleObservation),
 )
-"""Wrappers that change the shape of observations. The demonstrations may come from an environment with such a one."""
+"""Wrappers that change the shape of observations. The environment of the demonstrations may have had such a wrapper."""
 
 
 def require_plain(environment: Any, changes: tuple[type, ...] = CHANGES) -> None:
-    """Check that no wrapper changes observations, also none of those around each environment of a vector environment.
+    """Check that no wrapper of an environment changes observations.
+
+    For a vector environment, also check the wrappers of its single environments, if they run in this process.
 
     Args:
         environment: an environment, or a vector environment of Gymnasium or Stable-Baselines3.
         changes: the wrappers to refuse.
 
     Raises:
-        InputError: one of these is among the wrappers.
+        InputError: a wrapper is one of `changes`.
     """
     inner = getattr(getattr(environment, "unwrapped", None), "envs", ())
     for each in inner if isinstance(inner, list | tuple) else ():  # environments of this process
@@ -75,11 +77,12 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         view: the conversion of observations to states. None if the observation is the state, or a dict with the state
             under "state". The view also gives the instruction of an episode. Without a view, the instruction is
             `info["instruction"]` of `reset`, or else the environment's attribute `mission`.
-        tops: names of parts in which a dict is a state, even with an entry "state" (`grace_irl.rewards.view`).
+        tops: names of the parts that the reward reads (`rewards.view.Tops`). An observation with all of them is the
+            state itself, even if it has an entry "state".
 
     Raises:
-        InputError: `environment` is not a Gymnasium environment, or an inner wrapper normalises or rescales
-            observations, or `view` is no `StateView`.
+        InputError: `environment` is not a Gymnasium environment, an inner wrapper normalises or rescales observations,
+            or `view` is not a `StateView`.
     """
 
     def __init__(
@@ -153,7 +156,8 @@ class RewardVectorEnv(VectorWrapper):
             attribute `mission` of the sub-environment.
         runner: the runner of the program. No other object may use this runner, and `close` closes the runner, too.
         scale: conversion of the program's reward to the returned reward.
-        tops: names of parts in which a dict is a state, even with an entry "state" (`grace_irl.rewards.view`).
+        tops: names of the parts that the reward reads (`rewards.view.Tops`). An observation with all of them is the
+            state itself, even if it has an entry "state".
 
     Raises:
         InputError: an inner wrapper normalises or rescales observations. Programs expect them unchanged.

@@ -32,7 +32,8 @@ class ImitationReward:
         runner: the runner of the program.
         scale: conversion of the program's reward to the returned reward.
         extra_info: instruction for all episodes, such as "go to the red ball". `RewardFn` has no argument for it.
-        tops: names of parts in which a dict is a state, even with an entry "state" (`grace_irl.rewards.view`).
+        tops: names of the parts that the reward reads (`rewards.view.Tops`). An observation with all of them is the
+            state itself, even if it has an entry "state".
     """
 
     def __init__(

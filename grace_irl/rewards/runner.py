@@ -99,7 +99,7 @@ class RewardRunner(Protocol):
 
 
 class _Runner:
-    """Base class of runners. It checks the first state of running episodes. The end of a `with` block closes it.
+    """Base class of runners. It checks the first state of running episodes. A `with` block closes the runner.
 
     Args:
         name: the program's name in messages.
@@ -110,7 +110,7 @@ class _Runner:
         self._name, self._reads = name, reads
 
     def _check(self, begins: Sequence[Begin]) -> None:
-        """Check the first state of the first episode. All later states have the same form."""
+        """Check the first state of the first episode. Later states are not checked, because they have the same form."""
         if begins:
             self._reads.require_state(begins[0].state, self._name)
             self._reads = Reads()

@@ -51,7 +51,8 @@ class RewardVecEnv(VecEnvWrapper):
             sub-environment.
         runner: the runner of the program. No other object may use this runner, and `close` closes the runner, too.
         scale: conversion of the program's reward to the returned reward.
-        tops: names of parts in which a dict is a state, even with an entry "state" (`grace_irl.rewards.view`).
+        tops: names of the parts that the reward reads (`rewards.view.Tops`). An observation with all of them is the
+            state itself, even if it has an entry "state".
 
     Raises:
         InputError: an inner wrapper normalises observations or transposes images. Programs expect observations as the

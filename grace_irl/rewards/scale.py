@@ -18,7 +18,7 @@ from grace_irl.states import require_finite
 Form = Literal["raw", "logit", "probability", "soft", "progress"]
 
 GAMMA = 0.99
-"""Discount factor of a learner, if it is not known."""
+"""Default discount factor, for a learner whose own is unknown."""
 SOFTNESS = 3.0
 """Divisor of the logit in the form "soft" of `Scale`."""
 
@@ -66,8 +66,8 @@ class Scale:
     def worth(self, rewards: NDArray[np.float64]) -> float:
         """The return of a whole episode in this form, from the rewards `(T+1,)` of its states.
 
-        It is the sum over all states but the first. With the form "progress", it is the reward of the last state: the
-        learner is paid for coming there, and not for staying on the way.
+        The return is the sum over all states but the first. With the form "progress", it is the reward of the last
+        state: the learner is paid for reaching this state, and not for staying in earlier ones.
         """
         earned = self(rewards[1:])
         return float(earned[-1:].sum() if self.form == "progress" else earned.sum())

@@ -57,16 +57,20 @@ class StateView(Protocol):
 
 
 Tops = frozenset[str]
-"""The parts of the states that a reward reads, by the names at the top of nested dicts; empty if it names no parts."""
+"""Names of the parts that a reward reads, only the outermost names of nested dicts; empty if the reward names no
+parts."""
 
 
 def tops_of(parts: Iterable[str]) -> Tops:
-    """The names at the top of nested dicts, of parts such as "arm/joints"."""
+    """The outermost names of parts with names such as "arm/joints", here "arm"."""
     return frozenset(name.partition("/")[0] for name in parts)
 
 
 def holds_state(keys: Collection[str], tops: Tops) -> bool:
-    """Whether a dict observation with these keys has the state under "state", and is no state with such a part."""
+    """Whether a dict observation with these keys has the state under "state".
+
+    If it has all the parts `tops`, the observation is the state itself.
+    """
     return STATE in keys and not (tops and tops.issubset(keys))
 
 
@@ -86,7 +90,10 @@ def states_of(observations: Any, count: int, tops: Tops = frozenset()) -> NDArra
 
 
 def shapes_in(space: Any) -> dict[str, Shape]:
-    """The shapes of the parts in a Gymnasium space, with names such as "arm/joints"; "" names a space without parts."""
+    """The shape of each part of a Gymnasium space, by names such as "arm/joints".
+
+    A space without parts has one entry, with the name "".
+    """
     found: dict[str, Shape] = {}
     stack: list[tuple[str, Any]] = [("", space)]
     while stack:

@@ -29,7 +29,7 @@ _START_S = 60.0
 _GRACE_S = 30.0
 _END_S = 0.5
 MOST_SPARE = 1
-"""Largest number of zygotes without a handle that wait for one. Each of them holds about 50 MB of memory."""
+"""Maximum number of zygotes without a handle that wait for a new handle. Each holds about 50 MB of memory."""
 
 ENVIRONMENT = {
     "PYTHONHASHSEED": "0",

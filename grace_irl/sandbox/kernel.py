@@ -88,8 +88,8 @@ class Rule:
 
     A value passes if it meets at least one of the tests `values`, `below` and `without`.
 
-    A rule checks only the lower 32 bits of the argument. Of most arguments that have a rule, the kernel ignores the
-    upper bits. The argument `prot` of mmap and mprotect has 64 bits, but its rule needs only bit 2 (PROT_EXEC).
+    A rule checks only the lower 32 bits of the argument. For most arguments with a rule, the kernel ignores the upper
+    bits. The argument `prot` of mmap and mprotect has 64 bits, but its rule needs only bit 2 (PROT_EXEC).
 
     Attributes:
         argument: index of the argument, from 0.

@@ -35,7 +35,10 @@ _ALIGNMENT = 64
 
 
 class Content(NamedTuple):
-    """One trajectory to store in a parcel.
+    """One trajectory in the form that a parcel stores.
+
+    A `Package` (`packing.py`) uses this class, too. There, arrays still have the types of their files, and codes are
+    indices into `Package.texts`.
 
     Attributes:
         parts: one array for each part of the states, such as an entry of a dict. An array holds numbers `(T+1, …)`, or

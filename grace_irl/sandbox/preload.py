@@ -232,7 +232,7 @@ class Reward:
 
 
 def rehearse() -> None:
-    """Parse, check, compile and score a program several times, for vectors and for grids.
+    """Parse, check, compile and run a program several times, on vectors and on grids.
 
     During the first runs of a program, the interpreter rewrites bytecode, fills method caches and builds free lists. A
     child would write all this to pages that the kernel must copy first. The rehearsal saves 40 % of a child's page

@@ -115,8 +115,7 @@ class RewardSession:
         layout: byte layout of the states.
         terms: whether each turn also returns the components of the rewards, from the program's terms_fn.
         limits: limits of the program.
-        allow_weak: whether a temporary sandbox may have tier E, in which nothing protects the user's files from the
-            program.
+        allow_weak: whether a temporary sandbox may have tier E (see `open_sandbox`).
         pool: an open sandbox, which starts the session's process; None to open a temporary sandbox.
         checks: whether the static checks may refuse the program. Only tests of the other protections set it to False.
 
@@ -141,7 +140,8 @@ class RewardSession:
         self._layout = layout
         with contextlib.ExitStack() as stack:
             opened = pool or stack.enter_context(open_sandbox(workers=1, allow_weak=allow_weak))
-        layers, self._zygote = list(opened.layers), opened.lone_zygote()  # the one that the closed pool has left
+        # A temporary pool is closed now. `lone_zygote` takes the zygote that the pool has left.
+        layers, self._zygote = list(opened.layers), opened.lone_zygote()
         theirs, self._to = os.pipe()
         self._from, answers = os.pipe()
         self._finalize = weakref.finalize(self, _end, self._zygote, self._to, self._from)

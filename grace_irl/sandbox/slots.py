@@ -26,7 +26,7 @@ _AS_IT_IS = nullcontext()
 
 
 class Generators:
-    """The random numbers of one episode: a copy of the global generators (`random`, `numpy.random`) for this episode.
+    """The random numbers of one episode: a saved state of the global generators (`random`, `numpy.random`).
 
     Args:
         used: whether the program draws random numbers. If not, `lent` does nothing, which saves time.
@@ -40,8 +40,8 @@ class Generators:
         """Context in which the global generators continue the random numbers of this episode.
 
         Args:
-            kept: whether the episode keeps its place in the random numbers at the end of the block. If not, the next
-                block draws the same numbers again.
+            kept: whether the next block goes on where this block ends in the random numbers. If not, the next block
+                draws the same numbers again.
         """
         return self._lent(kept) if self._used else _AS_IT_IS
 
@@ -69,7 +69,10 @@ def _put(state: tuple[Any, Any]) -> None:
 
 @dataclass
 class RunningEpisode:
-    """One running episode: its `Reward` object, its last state and its random generators."""
+    """One running episode: its `Reward` object, its last state and its random generators.
+
+    Later steps replace `last` only if the program takes actions, because no other program needs it.
+    """
 
     reward: Reward
     last: Any
@@ -88,6 +91,7 @@ class Slots:
         kind: kind of the states; None to recognise the kind of each state by its type and dimensions.
 
     Attributes:
+        takes_action: whether the program takes actions.
         phase: status to report if the program raises an exception now: "init" while a `Reward` object is made, else
             "runtime".
     """

@@ -1,4 +1,4 @@
-"""Code of a child process of strict mode. The child runs a program, and holds no data except the current states.
+"""Code of a child process of strict mode. The child runs a program, and holds one or two states at a time.
 
 The runner, the trusted parent process (`strict.py`), sends one question at a time over a pipe: start a trajectory,
 reward a state, or return a debug text.
@@ -93,9 +93,10 @@ class Stage:
         self._reward = self._candidate.start(said["extra_info"])
 
     def state(self) -> float:
-        """Read the next state and the action that led to it. Return the reward.
+        """Read the next state, and return its reward.
 
-        For a program that takes actions, the reward of the first state is NaN.
+        If the program takes actions, first read the action that led to the state. The reward of the first state, which
+        has no such action, is then NaN.
         """
         assert self._reward is not None
         if not self._candidate.takes_action:

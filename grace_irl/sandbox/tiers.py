@@ -240,7 +240,8 @@ def open_sandbox(workers: int | None = None, allow_weak: bool = False) -> Zygote
 
     Args:
         workers: number of runs in parallel; None for one per core.
-        allow_weak: whether to accept tier E, in which nothing protects the user's files from generated code.
+        allow_weak: whether to accept tier E, which has neither seccomp nor a box: generated code may then act with the
+            user's rights.
 
     Raises:
         SandboxError: the machine offers only tier E and `allow_weak` is False, or no worker starts.

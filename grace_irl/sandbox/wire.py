@@ -141,15 +141,14 @@ class JobLayout(NamedTuple):
 
     The memory begins with the attributes of this class as integers, which a child can read quickly.
 
-    The input is the source, the order of strict mode's second pass, and the debug requests. In the second pass, strict
-    mode scores the trajectories in another order. A debug request names a trajectory and a step. The output is the
-    answer, the rewards, the message, the traceback and the debug texts. The source has a fixed offset, so that strict
-    mode can read the source without the rest.
+    The input is the source, the order of the trajectories in strict mode's second pass, and the debug requests. A debug
+    request names a trajectory and a step. The output is the answer, the rewards, the message, the traceback and the
+    debug texts. The source has a fixed offset, so that strict mode can read the source without the rest.
 
     Attributes:
         source: length of the source in bytes. The source starts at `SOURCE_AT`.
-        first: position of the job's first trajectory among all trajectories that the program runs on, for messages.
-            Many trajectories take several jobs, and `first` is 0 in the first of them.
+        first: index of the job's first trajectory in the run, for messages. A run over many trajectories takes several
+            jobs; `first` is 0 in the first job.
         positions: number of trajectories of the job.
         states: total number of states of these trajectories.
         requests: number of debug requests.

@@ -33,8 +33,8 @@ COLOURS = (1, 3, 4)
 """Numbers of channels that pictures have."""
 
 MOST_CODES = 128
-"""Maximum number of different values per channel in byte states that the user calls grids. Pictures usually have all
-256 values."""
+"""Maximum number of different values per channel in byte states for which the user chooses the kind grid. Pictures
+usually have all 256 values."""
 
 
 class GridKind(StateKind):

@@ -84,7 +84,10 @@ class ImageKind(StateKind):
         return not part.name and bool(part.shape) and part.dtype == np.dtype(np.uint8).str
 
     def stored_shape(self, size: int, sides: Sequence[int]) -> tuple[int, ...]:
-        """See `StateKind`. The number of channels is `size` divided by the number of pixels."""
+        """See `StateKind`. The number of channels is `size` divided by the number of pixels.
+
+        If images cannot have this number of channels, the result has 4, which does not fit the list.
+        """
         height, width = sides
         pixels = height * width
         found = size // pixels if pixels > 0 else 0

@@ -280,9 +280,16 @@ class StateKind(ABC):
         return None
 
     def with_status_of(self, states: States, others: States) -> States | None:
-        """The states with what other states show of the device, such as the status bar of a phone, state by state.
+        """The states with the device information of other states, such as the status bar of a phone.
 
-        None if neither shows such a thing.
+        Each state gets the information that the other state with the same index shows.
+
+        Args:
+            states: the n states to change.
+            others: n other states, of the same kind.
+
+        Returns:
+            The changed copies; None if no state shows such information.
         """
         return None
 

@@ -155,11 +155,11 @@ def word_pattern() -> re.Pattern[str]:
     """Pattern of one word. A run of letters beyond ASCII is a separate word.
 
     Marks belong to the word before them. In many scripts, such as that of Hindi, vowels within a word are marks.
-    Python's regular expressions have no class for marks, so this function makes one, at the first use because that
-    takes time.
+    Python's regular expressions have no class for marks, so this function builds one. It does so at its first call
+    only, because that takes time.
     """
     marks = [code for code in MARKED if unicodedata.category(chr(code)).startswith("M")]
-    # In a run of consecutive code points, each is as far from its place in the list as its neighbours.
+    # In a run of consecutive code points, the code point minus its index in the list is constant.
     runs = [[code for _, code in run] for _, run in groupby(enumerate(marks), lambda each: each[1] - each[0])]
     mark = "".join(f"{chr(run[0])}-{chr(run[-1])}" for run in runs)
     return re.compile(rf"(?:[A-Z]+(?![a-z])|[A-Z]?[a-z]+)[{mark}]*|[^\W\d_a-zA-Z](?:[^\W\d_a-zA-Z]|[{mark}])*")

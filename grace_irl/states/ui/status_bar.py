@@ -1,4 +1,4 @@
-"""The status bar of a screen: clock, battery, signals and icons of notifications. It shows the device, not the task."""
+"""The status bar of a screen: clock, battery, signals and notification icons. They show the device, not the task."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ _BAR = re.compile(
     + r":id/(status_bar\w*|(system|status|notification)_?icons?\w*|clock|battery\w*|(wifi|mobile)_\w+)",
     re.IGNORECASE,
 )
-"""Resource ids of a status bar and of what it holds. Some file formats list the nodes without the bar around them."""
+"""Resource ids of a status bar and of its nodes. Some file formats list these nodes without the bar around them."""
 
 _PLACE = "<status/>"
+"""XML that `part` leaves in place of a status bar."""
 
 
 def part(screen: str) -> tuple[str, str]:
     """Cut the status bar out of a screen.
 
     Returns:
-        The rest, which `join` completes, and the nodes of the bar; "" for a screen without a bar.
+        The XML of the rest, with `_PLACE` for the bar, and the XML of the bar's nodes; "" if the screen has no bar.
 
     Raises:
         InputError: an invalid screen.
@@ -50,12 +51,12 @@ def part(screen: str) -> tuple[str, str]:
 
 
 def join(rest: str, bar: str) -> str:
-    """The screen of a rest and a bar from `part`."""
+    """The screen from two results of `part`: the rest of one screen, and the bar of the same or another screen."""
     return rest.replace(_PLACE, bar, 1)
 
 
 def exchange(screens: Sequence[str], others: Sequence[str]) -> list[str] | None:
-    """The screens with the status bars of other screens, one by one; None if no screen has one."""
+    """The screens, each with the status bar of the other screen at its index; None if no screen has a status bar."""
     if not any(OWNER in screen for screen in (*screens, *others)):
         return None
     parted = {screen: part(screen) for screen in {*screens, *others}}
