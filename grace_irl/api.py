@@ -1,4 +1,7 @@
-"""The Python interface of the package: `fit` recovers a reward, and `score` scores a reward file."""
+"""The Python interface of the package.
+
+`fit` recovers a reward, `score` scores a reward file, and `comparison` reads the results of a comparison.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,10 @@ if TYPE_CHECKING:
 
 
 def _keywords() -> dict[str, Sequence[str]]:
-    """The keywords of `fit` that are settings or have choices; () for a keyword without fixed choices."""
+    """Map from keywords to their choices; () for a keyword without fixed choices.
+
+    The keywords are the settings of the default method, `kind` and `executor`.
+    """
     choices = {each.keyword: each.choices for each in settings_of().values() if each.keyword}
     return {**choices, "kind": tuple(KINDS), "executor": get_args(Kind)}
 
@@ -256,7 +262,10 @@ def _held(demos: Given, experts: Given, negatives: Given, flags: Mapping[str, ob
 
 
 def _plain(value: object, *, many: bool) -> object:
-    """The value of a setting with texts in place of paths. A single text of a setting of many is a list of one."""
+    """The value of a setting, with paths as texts.
+
+    If the setting holds several values (`many`), the result is a tuple, also for a single text or path.
+    """
     if many and isinstance(value, str | Path | Iterable):
         return _names(value)
     return str(value) if isinstance(value, Path) else value

@@ -56,8 +56,8 @@ def in_keywords(keywords: Callable[[], Mapping[str, Sequence[str]]]) -> Callable
     """Decorate a function so that its error messages name keywords instead of flags.
 
     Args:
-        keywords: function that returns the argument `keywords` of `keyworded`, without arguments of the function that
-            have no fixed choices. It is called only after an error.
+        keywords: function that returns the argument `keywords` of `keyworded`. The result may omit parameters of the
+            decorated function that have no fixed choices. `keywords` is called only after an error.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:

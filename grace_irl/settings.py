@@ -22,9 +22,9 @@ Without the argument `flag`, the flag, variable and keyword would be `--toy-trie
 
 A search method (`grace_irl.methods.method.Method`) defines its own settings in such classes; `Method.sections` maps
 section names to the classes. Only runs with this method have these settings; `config.own(ToySettings)` returns their
-values. Some settings of `grace_irl.config` are optional: not every method reads them. `Method.reads` lists the optional
-settings that a method reads, for example all of section `expand`. Runs with the method refuse values for other optional
-settings.
+values. Not every method reads all settings of `grace_irl.config`. `grace_irl.runs.config.OPTIONAL` lists those that a
+method may ignore, and `Method.reads` those of them that a method reads, for example all of section `expand`. Runs with
+the method refuse values for the rest of `OPTIONAL`.
 
 `python docs/settings_page.py` generates two files from the declarations: docs/settings.md, and `grace_irl/keywords.py`
 with the types of the keywords. A test checks that both are up to date.
@@ -103,7 +103,7 @@ class Setting:
         key: `section.field`, as in TOML.
         kind: type of the value (or of each item, if `many`): bool, int, float or str.
         many: whether the value is a list.
-        optional: whether the value may be None, for which users write "none".
+        optional: whether the value may be None. Users then write "none".
         mirrored: whether the setting may have an environment variable. A list never has a variable.
         choices: allowed values of a text; () if any text is allowed.
         default, help, flag, panel, shown, unit, common, needs, details: as declared, see `setting`.

@@ -5,8 +5,8 @@ instructions an episode fulfils, each of three observations prevents the warning
 
 - The goals of experts look alike under all instructions. Either the instructions are wordings of one task, or the
   states describe places relative to the thing in the instruction.
-- Negatives are near misses: they end like goals of other instructions. They end like goals of their own instruction
-  significantly less often than after random permutations of the instructions. The reward pays at most a tenth of the
+- Negatives are near misses: they end like goals of other instructions, and end like goals of their own instruction
+  significantly less often than after random permutations of the instructions. The reward pays at most a tenth of these
   near misses, so it tells near misses from goals without the text.
 - Fields of the first state contain the information of the instruction, such as the place or the colour of the goal. If
   these fields are shuffled, the reward pays at most half of the goals. So the reward reads the fields, not the text.

@@ -148,7 +148,7 @@ def by_end(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]]:
     """Map from a task and an instruction to copies of the instruction with another end.
 
     An end consists of all words behind a word, perhaps none. A word gets the ends of its peers (`_peers`) instead of
-    its own end, if the end of a peer is empty. Example: the instructions are "pick up a ball", "pick up a key" and
+    its own end, if one of the peers' ends is empty. Example: the instructions are "pick up a ball", "pick up a key" and
     "pick up a key on your left". "ball" and "key" are peers, so one copy is "pick up a ball on your left". In this way,
     all experts test a phrase that only few instructions contain. At most `MOST_INSTRUCTIONS` copies are
     made, at equal steps through the sorted copies.

@@ -24,8 +24,9 @@ def of_cues(subject: Subject) -> Iterator[RewardWarning]:
     items = _sample(subject.problem)
     real = balanced([subject.values(item) for item in items], items, subject.threshold)
     found = suspects(items, subject.problem.metadata.fields)
-    # A time of day hardly changes within an episode, beside the hours between sides that are recorded at different
-    # hours. So it is also among the fixed fields. Clocks are tested first, so the warning calls it a clock.
+    # If the sides are recorded at different hours, a time of day hardly changes within an episode in comparison with
+    # the hours between the sides. So a time of day is also among the fixed fields. Clocks are tested first, so that the
+    # warning calls it a clock.
     asked = (("time", ()), ("clock", found.clocks), ("constants", found.constants), ("constant-field", found.fixed))
     status = ((len(asked), "status", ()),) if _has_status(items) else ()
     for seed, code, kept in (*((seed, *each) for seed, each in enumerate(asked)), *status):

@@ -227,7 +227,8 @@ def _far(subject: Subject, found: Contrast) -> Iterator[RewardWarning]:
 def _paid_under(subject: Subject, items: Sequence[Labelled], texts: Sequence[str]) -> list[bool]:
     """Whether the reward pays a state of each episode under one of these instructions.
 
-    The result is for the first episodes only if all have over `MOST_STATES` states in all.
+    The program runs on at most `MOST_STATES` states, each instruction counted separately. Episodes beyond this limit
+    have no entry in the result. The first episode always has one.
     """
     made: list[Trajectory] = []
     states = 0

@@ -26,7 +26,7 @@ TRAVELLED = 0.5
 """Minimum share of experts with a state between far negatives and goals in one number of the states. With a smaller
 share, the number is a switch, and there is no warning about the number."""
 PASSED = 0.5
-"""Maximum share of experts with a state that is no goal, but whose number is in the range of the number at goals.
+"""Maximum share of experts with a state that is not a goal, although the number is in the range that it has at goals.
 
 With a larger share, there is no warning about the number, because such states test other conditions."""
 WRONG_GOALS = "bring episodes that nearly reach a goal or reach a wrong one, or expand the run"

@@ -1,4 +1,4 @@
-"""Warnings about properties that do not come from behaviour, but alone tell experts from negatives.
+"""Warnings about properties that alone tell experts from negatives, although they do not come from behaviour.
 
 Such a property is a fault of the data. It occurs together with all other differences between the two sides (experts and
 negatives), so the data cannot show whether a reward should use the property or another difference. A reward that

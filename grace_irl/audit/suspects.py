@@ -33,8 +33,8 @@ standard deviation of the episodes' means."""
 NARROW = 0.02
 """Maximum standard deviation of a feature that is nearly constant everywhere, as a share of the feature's mean."""
 JUMPY = 0.3
-"""Maximum |correlation| of successive values, in a feature of noise. The values of a behaviour are close to the values
-before, also beside a large constant, such as an altitude above sea level."""
+"""Maximum |correlation| of successive values, in a feature of noise. A value that depends on behaviour is close to the
+value before it, even if both contain a large constant, as an altitude above sea level does."""
 
 
 @dataclass(frozen=True)

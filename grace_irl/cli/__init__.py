@@ -112,8 +112,8 @@ def _say(text: str, code: int) -> int:
 def spread(arguments: Sequence[str]) -> list[str]:
     """Expand `--demos a b` to `--demos a --demos b`, for the flags in `MANY`.
 
-    A shell expands a wildcard after `--demos` to `--demos a b`. After the first value, one that ends in .py gets no
-    flag: it is the argument of the command `score`, a reward file.
+    A shell expands a wildcard after `--demos` to `--demos a b`. A second or later value that ends in .py gets no flag,
+    because it is the reward file, the argument of the command `score`.
     """
     result: list[str] = []
     flag = ""

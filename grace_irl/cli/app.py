@@ -106,7 +106,7 @@ def misused(error: Exception, arguments: Sequence[str] = ()) -> str | None:
         from grace_irl.runs.config import other_methods
 
         recording = dict(pairwise(arguments)).get("--replay", "")
-        if recording and not os.path.exists(recording):  # it names the method
+        if recording and not os.path.exists(recording):  # the recording would have named the method
             said = f"{recording}: no such file; expected the folder of a run, or a recording, for --replay"
         elif other := other_methods(option, ""):
             said = f"{option} has no effect with this method; expected it with --method {other}, or left out"
@@ -116,7 +116,7 @@ def misused(error: Exception, arguments: Sequence[str] = ()) -> str | None:
 def build(loaded: Collection[str] = (), method: str = "") -> typer.Typer:
     """Build the application with some commands loaded. The help lists the other commands, too.
 
-    Loading few commands makes the help fast. A command imports no module of another command.
+    Loading few commands makes the help fast. The import of a command's module imports no other command's module.
 
     Args:
         loaded: names of the commands and groups to load.

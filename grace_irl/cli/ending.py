@@ -35,7 +35,8 @@ def terminable(command: str | None) -> Iterator[None]:
         if _code == 128 + number:
             return
         _code = 128 + number
-        # The handler is asyncio's while a search runs. In a script's background, the shell has Ctrl-C ignored.
+        # While a search runs, the handler is asyncio's. In the background of a script, the shell makes commands ignore
+        # Ctrl-C, and there is no handler to call.
         ctrl_c = signal.getsignal(signal.SIGINT)
         (ctrl_c if callable(ctrl_c) else signal.default_int_handler)(signal.SIGINT, frame)
 
@@ -47,13 +48,14 @@ def terminable(command: str | None) -> Iterator[None]:
 
 
 def leave(code: int) -> None:
-    """Ignore signals while the interpreter shuts down, so that the process ends with this exit code.
+    """Ignore Ctrl-C and SIGTERM while the interpreter shuts down, so that the process ends with this exit code.
 
-    A command that was interrupted may still wait for its threads, so another Ctrl-C counts.
+    After an interruption, the command may still wait for its threads. So another Ctrl-C is not ignored then.
     """
     if threading.current_thread() is not threading.main_thread():
         return
-    # Python sends itself SIGINT at its end if the last text given to `exec` was interrupted, as in a dataclass.
+    # If Ctrl-C interrupted the last call of `exec`, Python sends itself SIGINT at its end. This call prevents that.
+    # Dataclasses call `exec`.
     exec("")
     past = {128 + signal.SIGINT: (), 128 + signal.SIGTERM: (signal.SIGTERM,)}
     for number in past.get(code, (signal.SIGINT, signal.SIGTERM)):

@@ -30,7 +30,7 @@ COMMON = ("--out", "--resume")
 
 
 def settings(method: str) -> Sequence[Setting]:
-    """The settings that a method reads. Each is a flag of `fit`."""
+    """The settings that a method reads. Each setting with a flag becomes an option of `fit`."""
     method = method or METHOD
     return tuple(each for each in settings_of(method).values() if is_read(each.key, method))
 

@@ -27,13 +27,13 @@ Given = dict[str, object]
 def mirrored(name: str, value: object) -> bool:
     """Whether an option has the value of its environment variable.
 
-    The user may have set it for other commands, so a command ignores such a value where it would refuse a flag.
+    The user may have set the variable for other commands. So a command that refuses the flag ignores such a value.
     """
     return value is not None and os.path.expanduser(os.environ.get(mirror(name), "")) == str(value)
 
 
 def at_home(value: Path | None) -> Path | None:
-    """Put the home directory in place of `~` in a path. No shell expands it in an environment variable."""
+    """Put the home directory in place of `~` in a path. A path from an environment variable may still contain `~`."""
     return None if value is None else Path(os.path.expanduser(value))
 
 

@@ -184,8 +184,8 @@ class Fitted:
     def check(self, problem: PolicyProblem) -> None:
         """See `PolicyMethod.check`.
 
-        A search that separates experts from negatives needs experts, and under the label rule "all" also negatives. If
-        another search uses the proposer "synthesis", this proposer must be able to write programs for the task.
+        A search that separates experts from negatives needs experts, and under the label rule "all" also negatives. Any
+        other search with the proposer "synthesis" needs a task for which this proposer can write programs.
         """
         if self.config.expand.rounds and problem.horizon:
             raise InputError(

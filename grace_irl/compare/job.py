@@ -123,7 +123,7 @@ def _failed(place: JobFolder, method: str, seed: int, why: str) -> JobResult:
 
 
 def _lock(path: Path) -> RunLock:
-    """Acquire a job's lock, within `LOCK_S` seconds. The job of a killed comparison may hold it for most of them.
+    """Acquire a job's lock, within `LOCK_S` seconds. The job of a killed comparison may hold it for `STALE_S` seconds.
 
     Raises:
         InputError: another process still holds the lock.
@@ -135,7 +135,7 @@ def _lock(path: Path) -> RunLock:
         except InputError:
             if time.monotonic() > until:
                 raise
-            if not worked_on(path.parent):  # no process holds it, so waiting does not help
+            if not worked_on(path.parent):  # no process holds the lock: try once more, and raise the error
                 return RunLock(path)
             time.sleep(LOCK_LOOK_S)
 

@@ -177,7 +177,7 @@ class Settings:
         known, fit = settings_of(name), self.fit
         if not is_read("expand.rounds", name):
             fit = fit.model_copy(update={"expand": ExpandConfig(trust=fit.expand.trust)})
-        usual = settings_of(fit.method)  # its defaults are no settings of another method
+        usual = settings_of(fit.method)  # defaults of `fit` are not carried over to another method
         given = {key: value for key, value in flat(fit).items() if key in known and value != usual[key].default}
         shared = given | {"method": name}
         sets = [each for each in self.comparison.searches if key_of(each) in known and key_of(each) not in flat(fit)]

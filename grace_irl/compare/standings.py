@@ -1,9 +1,9 @@
 """Standings: the scores of each method in each environment, summarised over seeds.
 
-Most trainings keep copies of the policy on the way. The favourite is the one with the highest mean return under the
-reward of the training, among these copies and the last policy. Without copies or such a reward, it is the last policy.
-So each method has two sets of scores: those of the last policies and those of the favourites. PPO on the true reward is
-called the oracle.
+Most trainings keep copies of the policy on the way. Among these copies and the last policy, the favourite is the policy
+with the highest mean return under the reward of the training. Without copies or such a reward, the favourite is the
+last policy. So each method has two sets of scores: those of the last policies and those of the favourites. PPO on the
+true reward is called the oracle.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ class Standing:
         method, environment: name of the method and of the environment.
         transfer: whether the reward was recovered in another environment.
         seeds: seeds of the runs with a result.
-        failed: number of failed runs.
+        failed: number of runs that failed without a result in this environment.
         success: whether the score is the success rate instead of the return.
         last: scores of the last policies; None if no run has a result here.
         favourite: scores of the favourites; None if a run has no favourite, or if no run has a result here.

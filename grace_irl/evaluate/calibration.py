@@ -113,7 +113,7 @@ GRADIENT = 1e-9  # largest |gradient| of an accepted optimum, for rewards in the
 class Calibration:
     """Scale and offset of the discriminator `D = sigmoid(scale * r + offset - log pi)`.
 
-    log pi is counted from its mean over the training steps (`LabelColumns.log_pi`), here and wherever an offset is.
+    Beside every offset, log pi stands for log pi minus its mean over the training steps (`LabelColumns.log_pi`).
     """
 
     scale: float = 1.0

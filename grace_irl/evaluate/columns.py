@@ -34,10 +34,9 @@ class LabelColumns:
             for positive states, and `share[2]` for states of swaps. A positive state weighs
             1 / (positive states of the task * number of tasks). Without swaps, negative states are weighted likewise.
             So the weighted sum of log D over positive states and log(1 - D) over negative states, for a discriminator
-            D, is the mean over tasks of the fitness (GRACE, eq. 4.1). If a task has swaps and other negatives, the
-            swaps have half of the total weight of the positive states, and the other negatives have the same weight as
-            the swaps. Tasks without positive or without negative states have weight 0, and do not count in the
-            number of tasks.
+            D, is the mean over tasks of the fitness (GRACE, eq. 4.1). If a task has swaps and other negatives, all
+            swaps together weigh half as much as all positive states together, and so do all other negatives. Tasks
+            without positive or without negative states have weight 0, and do not count in the number of tasks.
         swapped: `(m,)` True for swaps (experts' trajectories with another expert's instruction); None without swaps.
     """
 

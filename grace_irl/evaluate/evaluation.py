@@ -89,7 +89,7 @@ class Evaluator(Protocol):
 
 @runtime_checkable
 class Barless(Protocol):
-    """An evaluator whose results may not depend on the bar."""
+    """An evaluator that states whether its results depend on the bar."""
 
     @property
     def ignores_bar(self) -> bool:

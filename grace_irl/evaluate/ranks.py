@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 LONGEST = 200
-"""Most values whose pairs are compared all at once, n² in memory. Beyond, SciPy's n log n is faster."""
+"""Maximum number n of values whose n² pairs are compared at once. For more values, SciPy's n log n is faster."""
 
 
 def average_ranks(values: Floats) -> Floats:

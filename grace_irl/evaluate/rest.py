@@ -41,7 +41,7 @@ class Rest:
         failure: the reason why the test ended early, such as an error of the program; "" for a complete test.
         program: id of the program.
         seen: number of tested trajectories that were training data of an earlier run whose programs the run began with.
-            Of several such runs, the one that saw most counts.
+            If there are several such runs, this is the largest of their numbers.
         origin: folder of this earlier run; "" for none.
     """
 
@@ -76,8 +76,11 @@ class Rest:
 class _Side:
     """Totals over the positive or the negative states of one task.
 
-    They are the numbers of states and of those on the right side of the threshold, the sum of log D or log(1 - D), and
-    the smallest and largest reward.
+    Attributes:
+        states: number of states.
+        right: number of states on the right side of the threshold.
+        loss: sum of log D over positive states, or of log(1 - D) over negative states.
+        least, most: the smallest and the largest reward.
     """
 
     states: int = 0

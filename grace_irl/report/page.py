@@ -23,7 +23,7 @@ from grace_irl.text import line as one_line
 
 
 def digits(spread: float) -> int:
-    """Number of decimal places that resolve about a thousandth of `spread`, the spread of a column's values.
+    """Number of decimal places that resolve at least a hundredth of `spread`, the spread of a column's values.
 
     All values of a column have the same number of decimal places, so that their decimal points align.
     """

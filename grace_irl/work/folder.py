@@ -189,9 +189,9 @@ def free_jobs(folder: Path, wait_s: float, stop: threading.Event, pulses: Pulses
 
 
 def freed(job: StoredJob, stop: threading.Event) -> bool:
-    """Wait until a job is free or done, or until its worker shows that it lives. Return whether it is free or done.
+    """Wait until a job is free or done, or until the heartbeat of its worker changes.
 
-    A worker that was killed is missed after `stored.STALE_S` seconds.
+    Return whether the job is free or done. The death of a worker is noticed after `stored.STALE_S` seconds.
     """
     holder, begun = Pulse(job.folder / CLAIM), time.monotonic()
     while not (job.done or job.free(holder)):
@@ -207,8 +207,8 @@ def work_on(job: StoredJob, stop: threading.Event, pulses: Pulses | None = None)
     Args:
         job: the job.
         stop: event that ends the work. The outcome is then "cancelled", and other workers can take the job.
-        pulses: this process's watches on heartbeats, so that it misses a dead submitter once for all its jobs; None for
-            new ones.
+        pulses: this process's watches on heartbeats; None for new ones. With the same watches for all jobs, the process
+            waits only once to notice that a submitter is dead.
     """
     try:
         job.work(stop, pulses)

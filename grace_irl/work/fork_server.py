@@ -162,7 +162,7 @@ def forked(
             server = _server(modules, packages, environment)
             try:
                 return ForkedProcess(server, server.forked(order, (theirs, output, answers)), stdin)
-            except OSError:  # it was idle for long, or somebody has killed it
+            except OSError:  # the server has ended: it was idle for long, or was killed
                 _end(server)
                 if last:
                     raise

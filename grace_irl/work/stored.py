@@ -160,7 +160,7 @@ class Pulse:
 
 
 class Pulses(dict[Path, Pulse]):
-    """Watches on heartbeats by file, so that a process that watches a file again knows how long it has not changed."""
+    """Watches on heartbeats, by file. A process that watches a file again thus knows how long the file is unchanged."""
 
     def __missing__(self, path: Path) -> Pulse:
         return self.setdefault(path, Pulse(path))

@@ -136,12 +136,12 @@ class Workplace:
         """Open an executor. The caller closes it.
 
         Args:
-            workers: maximum number of jobs in parallel; None for one per core, or for `OFFERED` in a shared folder.
+            workers: maximum number of jobs in parallel. None or 0 means one per core, or `OFFERED` in a shared folder.
             services: functions of this process by name.
             name: prefix of the threads' names.
 
         Raises:
-            InputError: fewer than one worker, a folder that cannot be made, or no cluster at the address.
+            InputError: a negative number of workers, a folder that cannot be made, or no cluster at the address.
         """
         found = self._opened(workers, services, name)
         self.watch(found)
