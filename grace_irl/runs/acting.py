@@ -1,6 +1,7 @@
 """Authorisation of acting settings, which run code on this machine, read files, or send prompts to a server.
 
-The setting `policy.recorded_scores` counts as acting, too, because it takes scores from somebody's recording.
+Two other kinds of settings also count as acting: `policy.recorded_scores`, because it takes scores from somebody's
+recording, and settings of the sandbox that weaken it, raise its limits or choose its number of workers.
 
 The user gives acting settings with the command: as flags, `--set`, `GRACE_IRL_*` variables, or arguments in Python. A
 folder from somebody else must not choose them (docs/security.md). So acting settings in a run's folder are valid in two
@@ -92,8 +93,8 @@ def worded(
         file: the file of `--config`, or None.
         sets: texts of the form `section.key=value` (`--set`).
         flags: values by `section.key`; None for a flag that is not given.
-        base: the configuration to start from, for example that of a recorded run; None for the defaults. Demonstrations
-            that the command or the file names replace those of `base`.
+        base: the configuration to start from, for example that of a recorded run; None for the defaults. If the command
+            or the file names demonstrations, they replace those of `base`.
 
     Raises:
         InputError: `resolve` fails, or the file contains a setting in `WORDS_ONLY` that the command does not give.
@@ -171,7 +172,7 @@ def authorised(
 
 
 def _names_data(words: Mapping[str, object]) -> bool:
-    """Whether settings that the user gives name a set of demonstrations. It replaces that of an earlier run."""
+    """Whether the user's settings name demonstrations. These then replace the demonstrations of an earlier run."""
     return "data.demos" in words or "data.experts" in words
 
 

@@ -86,8 +86,8 @@ class Answering:
         Args:
             request: the request.
             bar: limits on the score. A program with a lower score is evaluated less thoroughly.
-            told: number of results that the search had received before this request. The result depends on no later
-                result, because speed decides which later results arrive during the work.
+            told: number of results that the search had received before this request. The answer depends only on these
+                results, because the speed of the work decides which later results arrive in time.
 
         Raises:
             LimitReached: the result needs a call that a limit of the run forbids.
@@ -187,7 +187,8 @@ class Answering:
     def forget(self, told: int) -> None:
         """Drop the finished evaluations of programs from the first `told` results.
 
-        Call this method when no request in flight was asked before these results.
+        Call this method only if the search had received these results before it asked the oldest request in flight. All
+        requests in flight then find these programs in the records.
         """
         for key in [key for key, task in self._in_flight.items() if self._known(key[0], told) and task.done()]:
             del self._in_flight[key]
@@ -231,8 +232,9 @@ class Answering:
         record = self._records.get(name) if self._ignores_bar else self._known(name, told)
         if record is not None:
             return Result(request, program, record.evaluation)
-        # Two requests in flight may bring the same program. The program is scored once, or once per bar if evaluations
-        # depend on it, because the result of a request must not depend on which request came first.
+        # Two requests in flight may bring the same program. If evaluations depend on the bar, the program is scored
+        # once per bar, because the result of a request must not depend on which request came first. Otherwise the
+        # program is scored once.
         bar = Bar() if self._ignores_bar else bar
         if (name, bar) not in self._in_flight:
             self._in_flight[name, bar] = self._done("evaluate", program=program, bar=bar)

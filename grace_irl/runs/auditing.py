@@ -37,7 +37,6 @@ def audited(bench: Workbench, best: Record, judge: Judge | None = None) -> Audit
         bench: data and sandbox of the run.
         best: the program, with its evaluation on all data.
         judge: function that decides whether an episode fulfils an instruction. By default, BabyAI's simulator decides.
-
     """
     separation = Separation.of(best.evaluation)
     if separation is None or separation.threshold is None:

@@ -1,4 +1,4 @@
-"""Programs that a run begins with (`--start-from`): which they are, and what they have already seen."""
+"""The programs that a run begins with (`--start-from`), and the data on which earlier runs found these programs."""
 
 from __future__ import annotations
 
@@ -24,18 +24,20 @@ from grace_irl.search.ranks import ranked
 SEEN = "seen"
 """Key of `Seen` in the table `meta` of run.db."""
 TRAINED = "trained"
-"""Key of what `trained_before` found, in the table `meta` of run.db."""
+"""Key of the result of `trained_before` in the table `meta` of run.db."""
 GIVEN = "given"
 """Key of the programs of `--start-from` in the table `meta` of run.db."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """Held-out trajectories of a run that were training data of a run whose programs it began with.
+    """The overlap of a run's held-out trajectories with the training data of an earlier run.
+
+    The run began with programs of the earlier run, directly or through runs in between.
 
     Attributes:
-        trajectories: their number.
-        held_out: number of all held-out trajectories.
+        trajectories: number of held-out trajectories of the run that were training data of the earlier run.
+        held_out: number of all held-out trajectories of the run.
         origin: folder of the earlier run.
     """
 
@@ -46,11 +48,13 @@ class Seen:
 
 @dataclass(frozen=True)
 class Trained:
-    """Training data of an earlier run whose programs a run, or a run before it, began with.
+    """The training data of an earlier run.
+
+    The run in progress began with programs of the earlier run, directly or through runs in between.
 
     Attributes:
         origin: folder of the earlier run.
-        digests: digests of all its trajectories that were not held out.
+        digests: digests of all trajectories of the earlier run that were not held out.
     """
 
     origin: str
@@ -85,7 +89,10 @@ def programs_of(paths: Sequence[str], most: int) -> tuple[GivenProgram, ...]:
 
 
 def store_given(store: Store, programs: Sequence[GivenProgram], trained: Sequence[Trained], seen: Seen | None) -> None:
-    """Keep the programs of `--start-from` in a new run, which needs their files no more, and what they have seen."""
+    """Store the programs of `--start-from` in a new run, and the data on which they were found.
+
+    The run then no longer needs the files of the programs.
+    """
     if programs:
         store.keep(GIVEN, programs)
     if trained:
@@ -95,7 +102,9 @@ def store_given(store: Store, programs: Sequence[GivenProgram], trained: Sequenc
 
 
 def given_of(store: Store, config: Config) -> tuple[GivenProgram, ...]:
-    """The programs of `--start-from` with which a run began. Runs of older versions read the files again.
+    """The programs of `--start-from` with which a run began.
+
+    Runs of older versions did not store the programs, so the files of `--start-from` are read again.
 
     Raises:
         InputError: as for `programs_of`, or the stored programs are damaged.
@@ -123,10 +132,10 @@ def trained_of(store: Store) -> tuple[Trained, ...]:
 
 
 def require_readable(given: Sequence[GivenProgram], problem: Problem) -> None:
-    """Check that given programs read the demonstrations' states: their kind, their parts or components in order.
+    """Check that the given programs can read the states of the demonstrations.
 
     Raises:
-        InputError: another kind, other parts, other names of components, or another order of them.
+        InputError: another kind of states, other parts, or components with other names or in another order.
     """
     for each in given:
         require_same(problem.metadata.fields, each.fields, "the demonstrations", f"--start-from {each.origin}")
@@ -136,7 +145,9 @@ def require_readable(given: Sequence[GivenProgram], problem: Problem) -> None:
 
 
 def trained_before(paths: Sequence[str]) -> tuple[Trained, ...]:
-    """The data that the programs of `--start-from` were searched on, as far as folders of runs say so.
+    """The training data of the runs in `--start-from`, and of the runs that these began with.
+
+    Reward files are skipped, because they do not list their training data.
 
     Args:
         paths: the paths of `--start-from`.
@@ -152,9 +163,9 @@ def trained_before(paths: Sequence[str]) -> tuple[Trained, ...]:
 
 
 def seen_before(trained: Sequence[Trained], rows: Sequence[TrajectoryRow]) -> Seen | None:
-    """Find out whether programs that a run begins with were searched on its held-out trajectories.
+    """Find the earlier run whose training data contain the largest number of this run's held-out trajectories.
 
-    The result is about the earlier run that saw most; None if no run saw any.
+    The result is None if no earlier run was trained on any of them.
 
     Args:
         trained: the training data of the earlier runs.
@@ -167,7 +178,10 @@ def seen_before(trained: Sequence[Trained], rows: Sequence[TrajectoryRow]) -> Se
 
 
 def _best_of(folder: Path, most: int) -> list[GivenProgram]:
-    """At most `most` programs of a run: its best program (not always that of the highest score), then by score."""
+    """At most `most` programs of a run: first its best program, then the others by merit (`ranks.ranked`).
+
+    The best program of a run need not have the highest merit.
+    """
     with opened(folder) as (store, _):
         scores = [candidate(record) for record in store.records().values()]
         best, fields = store.meta("best"), names_of(store.meta("fields"))

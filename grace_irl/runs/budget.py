@@ -92,8 +92,8 @@ class Budget:
     def may_call(self, tokens: int, cost: float, seconds: float) -> str:
         """The reason why no further call may be made; "" if one may.
 
-        The run goes on with the answers that it has, and with those to calls in flight. It ends at the first request
-        that needs another call. So its results do not depend on the order in which answers arrive.
+        After a limit is reached, the run still uses its stored answers and the answers to calls in flight. It ends at
+        the first request that needs another call. So its results do not depend on the order in which answers arrive.
 
         Args:
             tokens, cost: spending of the run so far.
@@ -183,7 +183,10 @@ def spending(store: Store, prices: Prices) -> Spending:
 
 
 class Meter:
-    """The spending and the search time of a run in progress. All answers of the run are stored here.
+    """The spending and the search time of a run in progress.
+
+    The meter also puts the answers to requests into the store. Answers about goal states are stored elsewhere
+    (`labelling.ask`).
 
     Args:
         store: the database of the run.
@@ -192,7 +195,7 @@ class Meter:
 
     Attributes:
         budget: the stop rules.
-        tokens, cost: spending so far, in all sittings.
+        tokens, cost: spending so far, in all sittings (`engine.Live` says what a sitting is).
         on_answer: callback for each stored answer.
     """
 

@@ -103,8 +103,13 @@ def other_methods(name: str, method: str, form: Callable[[str], str] = str) -> s
 def _foreign(tree: Mapping[str, Any], method: str, wrote: object) -> set[str]:
     """Keys of settings in `tree` whose values are only the defaults of another method.
 
-    A run with `method` can ignore such settings. `method` may lack them, or have another default than the method of the
-    run that wrote them (`wrote`; None if no run did).
+    A run with `method` can ignore a setting in two cases: `method` lacks the setting, and the value is the default of
+    any other method; or a run with another method wrote the setting, and the value is the default of that method.
+
+    Args:
+        tree: values by section and key.
+        method: the method of the new run.
+        wrote: the method in `tree` before the command changed it; None if `tree` names no method.
     """
     from grace_irl.methods.registry import names
 
@@ -215,7 +220,10 @@ LOCATED = (
 
 
 def _at_home(config: Config) -> Config:
-    """A copy of the configuration with the home directory in place of `~`. No shell expands files and variables."""
+    """A copy of the configuration with the home directory in place of `~`.
+
+    A shell does not expand `~` in settings files and environment variables.
+    """
     known = flat(config)
     homely = {key: _expanded(known[key]) for key in (*LOCATED, "policy.task", "expand.env") if known.get(key)}
     return with_settings(config, {key: value for key, value in homely.items() if value != known[key]})

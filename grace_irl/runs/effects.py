@@ -47,7 +47,7 @@ def author_of(config: Config) -> str:
 
 
 def require_alone(**others: object) -> None:
-    """Refuse what only a new run takes, beside `--resume`: the run has its own.
+    """Refuse flags for new runs beside `--resume`, because the resumed run has its own values.
 
     Args:
         others: values of the other flags. None and False stand for a flag that is not given.
@@ -74,7 +74,7 @@ def _prompts(config: Config, author: str) -> bool:
 
 
 def _counts_tokens(_: Config, author: str) -> bool:
-    return author not in ("synthesis", "drafts")  # an estimate counts those of a person, too
+    return author not in ("synthesis", "drafts")  # an estimate counts tokens for a person (`manual`), too
 
 
 def _priced(config: Config, author: str) -> bool:
@@ -121,7 +121,7 @@ def words(config: Config, file: Path | None, sets: Iterable[str], flags: Mapping
 
 
 def _holds(variable: str, value: object) -> bool:
-    """Whether an environment variable holds a value. If a flag gives another value, the variable is not read."""
+    """Whether an environment variable holds this value. If not, a flag gave the value."""
     if variable not in os.environ:
         return False
     text = os.path.expanduser(os.environ[variable])
@@ -138,7 +138,7 @@ _TRUE = ("1", "true", "t", "yes", "y", "on")
 
 
 def changed(began: Config, config: Config, sets: Iterable[str], flags: Mapping[str, object] | None) -> dict[str, str]:
-    """The result of `words`, but only for settings whose values differ from the start of the run.
+    """The result of `words`, but only for settings whose values differ from the values at the start of the run.
 
     So the user may repeat a value from the start of the run, even if the setting has no effect.
 

@@ -218,8 +218,9 @@ class Engine:
     def _bar(self) -> Bar:
         """The bar of the next evaluation.
 
-        If the search has none, the best programs of all complete generations are the elites. So the bar does not depend
-        on the number of requests in flight, if a generation begins only after the one before has ended.
+        If the search has no bar (`Barred`), the `ELITES` best programs of all complete generations are the elites. Such
+        a bar does not depend on the number of requests in flight, if each generation begins after the end of the
+        previous one.
         """
         return self._search.bar if isinstance(self._search, Barred) else self._elites
 
@@ -306,7 +307,7 @@ class Engine:
         old = self._old.get(index)
         generation = self._generation
         known = self._records.get(result.program.id) if result.program is not None else None
-        if known is not None:  # its bar may have been another one, and the store keeps the first evaluation only
+        if known is not None:  # the new evaluation may have had another bar, and the store keeps only the first one
             result = replace(result, evaluation=known.evaluation)
         for program, evaluation in _scored(result):
             self._records.setdefault(program.id, Record(program, evaluation, index))
@@ -424,7 +425,7 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
     running = False
     with suppress(RuntimeError):
         running = asyncio.get_running_loop() is not None
-    if not running:  # outside of an `except`, so that an error of the work has no other error before it
+    if not running:  # outside of an `except`, so that an error of the work is not chained to the RuntimeError
         return asyncio.run(work)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="event-loop", daemon=True)
@@ -434,7 +435,8 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
     before = task.cancelling() if task is not None else 0
     try:
         while not wait([future], _LOOK_S).done:
-            # At the first Ctrl-C, `asyncio.run` only cancels its task, which cannot notice it while it waits here.
+            # At the first Ctrl-C, the caller's `asyncio.run` only cancels this task. Cancellation takes effect at an
+            # `await`, and this loop has none.
             if task is not None and task.cancelling() > before:
                 raise KeyboardInterrupt
         return future.result()

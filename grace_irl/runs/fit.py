@@ -64,8 +64,8 @@ OpensEvaluator = Callable[[Workbench], Evaluator]
 """Function that makes the evaluator of a run. The `Workbench` holds the run's data, sandbox and cache of rewards."""
 
 CHANGEABLE = (
-    "search.generations",
-    "policy_evolution.generations",  # of each method, what ends its search and decides nothing before its end
+    "search.generations",  # this setting and the next five only decide when the search of a method ends
+    "policy_evolution.generations",
     "eureka.rounds",
     "forge.rounds",
     "random.programs",
@@ -583,7 +583,10 @@ def _checked(labelling: Labelling, problem: Problem, config: Config) -> OpensEva
 
 
 def _require_same(folder: Path, rows: list[TrajectoryRow], stored: list[TrajectoryRow], began: Config) -> None:
-    """Refuse other demonstrations than those of a run, or the same ones in another order. `began` names the run's."""
+    """Refuse demonstrations that differ from those of the run, or that have another order.
+
+    `began` is the configuration of the run. Its names of the demonstrations appear in the message about the order.
+    """
     if _content(rows) == _content(stored):
         return
     new, old = (Counter((row.digest, row.role, row.task) for row in each) for each in (rows, stored))

@@ -69,7 +69,8 @@ def require_absent(folder: Path, own: Sequence[str] = ("run.db", "rounds")) -> N
 
     Args:
         folder: the path.
-        own: names of what is in a folder that `--resume` goes on with: by default a run, or an expansion.
+        own: names of files and folders that show that `--resume` can continue the work in the folder. The default names
+            show a run or an expansion.
 
     Raises:
         InputError: the folder exists and is not empty, or cannot be made.
@@ -93,7 +94,7 @@ def require_folder(folder: Path) -> None:
     """Check that there is a folder at the path of a run.
 
     Raises:
-        InputError: a file, or nothing.
+        InputError: the path is a file, or does not exist.
     """
     if not folder.is_dir():
         found = "a file" if folder.exists() else "no such folder"

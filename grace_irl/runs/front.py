@@ -38,7 +38,8 @@ class FrontRow:
         score: score on training data.
         auc: mean AUC of programs of this size in nested folds, or of the program on validation episodes; None if the
             program has no such figures.
-        worse, error: AUC of the best size minus `auc`, and the standard error of this difference; None without `auc`.
+        worse, error: highest `auc` of all sizes or judged programs minus this `auc`, and the standard error of the
+            difference; None without `auc`.
         best: whether this is the best program of the run.
     """
 

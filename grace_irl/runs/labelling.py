@@ -33,8 +33,8 @@ from grace_irl.runs.store import Store
 def chosen_rule(config: Config, demonstrations: Demonstrations) -> RuleChoice:
     """Choose the label rule of a new run.
 
-    The settings of a replay hold the user's rule, or else the rule of the recording that it takes its answers from. A
-    recording of an old version of grace-irl contains no rule. Its replay uses the rule that the old version chose.
+    The settings of a replay hold the user's rule, or else the rule of the replayed recording. A recording of an old
+    version of grace-irl contains no rule. Its replay uses the rule that the old version chose.
 
     Raises:
         InputError: files or environments that support different rules.
@@ -144,8 +144,8 @@ def resumed(
     """Read the labelling of a resumed run from the answers in its store.
 
     Until the labels are complete, the user may correct the run's file of goal states. Later edits have no effect, and
-    `note` receives a line about them. The labels are complete once the goal states of all expert trajectories are known
-    and stored.
+    `note` receives a line about them. The labels are complete once the store has an answer about each expert
+    trajectory, and at least one goal state.
 
     Raises:
         InputError: a file of goal states that cannot be read, or does not fit the trajectories.
@@ -268,8 +268,8 @@ def settled(
         folder, store: folder and store of the run.
         note: callback for a line to the user about the goal states.
         resume: command-line arguments that resume the run, for messages. "" means `--resume FOLDER` of this run.
-        judges: whether programs are scored by these labels, and not, for example, by the policies that they train. If
-            so, the training data of each task must have positive and negative states.
+        judges: whether these labels decide the scores of programs. False if, for example, trained policies decide. If
+            True, the training data of each task must have positive and negative states.
 
     Raises:
         InputError: a task lacks positive or negative states, or no expert trajectory has a goal state.

@@ -31,10 +31,11 @@ from grace_irl.runs.engine import run_to_end
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.recording import opened_recording
 
-VALIDATION = 0.25  # default share of training trajectories for validation, if the proposer reads prompts
+VALIDATION = 0.25  # default share of training trajectories for validation, if the proposer has a chat (`Kind.chat`)
 SERVED_SAMPLES = 4  # default number of programs that one call of a served model requests
 # LAG is the default number of requests in flight, for example for the synthesiser and for replays. For a served model,
-# the default is CALLS_AHEAD * (parallel calls) * (programs per call), so that the server is never idle.
+# the default is CALLS_AHEAD * (parallel calls) * (programs per call), so that the server is never idle. For a person,
+# the default is the number of first requests (`Method.width`).
 LAG, CALLS_AHEAD = 8, 4
 
 Note = Callable[[str], None]  # callback that shows the user one line
@@ -333,8 +334,8 @@ def settled(config: Config) -> Config:
 
     Values that the user gave stay unchanged. `search.samples` is the number of programs per call, and `search.lag` the
     number of requests in flight. If the method asks for one program at a time, `search.samples` becomes None.
-    `data.validation` becomes `VALIDATION` if the proposer reads prompts, else 0. If the
-    method needs no demonstrations, `data.validation` stays None.
+    `data.validation` becomes `VALIDATION` if the proposer has a chat (`Kind.chat`), else 0. If the method needs no
+    demonstrations, `data.validation` stays None.
     """
     data, proposer, search, model = config.data, config.proposer, config.search, config.model
     name = author_of(config)

@@ -195,9 +195,9 @@ def recorded_config(path: Path) -> Config:
     config = shareable(whole)
     if own:
         data = config.data.model_copy(update=whole.data.model_dump(include={"demos", "experts", "negatives"}))
-        config = config.model_copy(update={"data": data})  # no file of goal states: answers name them
+        config = config.model_copy(update={"data": data})  # `data.goals` stays empty: recorded answers name the goals
     proposer = config.proposer.model_copy(update={"name": "replay", "recording": str(path.absolute())})
-    # The number of results says where the recorded run ended, whatever cap ended it.
+    # The number of results says where the recorded run ended, whichever limit ended it.
     ends = {"max_calls": max(calls, 1), "max_tokens": None, "max_cost": None, "max_seconds": None}
     stop = config.stop.model_copy(update=ends)
     return config.model_copy(update={"proposer": proposer, "stop": stop})
@@ -291,10 +291,10 @@ def recorded_trainings(path: Path) -> RecordedTrainings:
 
 
 def with_recorded_scores(opens: Callable[[Workbench], Evaluator], config: Config) -> Callable[[Workbench], Evaluator]:
-    """Make the evaluator of a replay use the recorded trainings, if `--recorded-scores` is set.
+    """Return a function that makes the evaluator. With `--recorded-scores`, the evaluator uses recorded trainings.
 
     Args:
-        opens: function that makes the evaluator.
+        opens: function that makes an evaluator without recorded trainings.
         config: the configuration of the run.
 
     Raises:

@@ -73,7 +73,8 @@ def with_rest(
     constant = flat(config).get("fitness.log_pi", "constant") == "constant"
     totals = RestTotals(bench.problem.rule, separation, run.best.program.takes_action, constant)
     totals.trained = {each.origin: frozenset(each.digests) for each in trained_of(store)}
-    # The sample is read again, but its trajectories are no copies. The files hold no swaps.
+    # `_others` also counts the trajectories of the sample as copies, because it reads them again. The count starts
+    # below 0 to make up for this. Swaps are not in the files.
     totals.copies = -sum(not item.swapped for item in demonstrations)
 
     def rewards_of(part: Sequence[Trajectory]) -> list[Floats]:

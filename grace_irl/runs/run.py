@@ -165,7 +165,7 @@ class Run:
         """All programs of the run as a pandas table, in the order of their requests, with the program's id as index.
 
         The columns are `score`, `size` (bits), `generation`, `operator`, `status`, `message`, `parents`, `source`, and
-        the metrics of the method.
+        the metrics of the method. If an evaluation stopped early, `score` is an upper bound of the score.
 
         Raises:
             InputError: pandas is not installed, or the run's folder is gone.
@@ -224,18 +224,18 @@ class Interrupted(KeyboardInterrupt):
         self.best = best
 
     def __reduce__(self) -> tuple[type[Interrupted], tuple[Path, Best | None]]:
-        """See `BaseException`, which would pass the message alone."""
+        """Pickle the arguments of `__init__`. By default, exceptions are pickled with their message only."""
         return type(self), (self.folder, self.best)
 
 
 def last_run(folder: Path) -> Path:
-    """The folder of the last run of an expansion that has found a reward; that of round 0 if none has."""
+    """The folder of the last run with a reward in an expansion; the folder of the first run if no run has a reward."""
     found = [int(each.parts[-3]) for each in folder.glob("rounds/*/run/reward.py") if each.parts[-3].isdecimal()]
     return folder / "rounds" / str(max(found, default=0)) / "run"
 
 
 def require_single(folder: Path) -> None:
-    """Check that a folder is not that of an expansion, which has several runs.
+    """Check that a folder is not the folder of an expansion, which has several runs.
 
     Raises:
         InputError: an expansion.
@@ -318,7 +318,8 @@ def history(store: Store) -> list[Generation]:
     """All generations of a run that have a result or a decision, in order."""
     requests, told, records = store.requests(), store.told(), store.records()
     verdicts = Counter((row.generation, row.fate.verdict) for row in store.fates())
-    # A search that asks ahead decides in a later generation than that of the request, perhaps in one without requests.
+    # A search that asks ahead may decide on a program after the generation of the program's request, perhaps in a
+    # generation without requests.
     numbers = sorted({requests[index][0] for index in told} | {number for number, _ in verdicts})
     best: Scored | None = None
     known: set[str] = set()

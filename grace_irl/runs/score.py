@@ -122,8 +122,8 @@ def score(
         reward: the reward file.
         demonstrations: the demonstrations. All are scored, whether training or held-out. An open set beyond its memory
             limit is read a few trajectories at a time; only rewards, labels and true rewards of its states are kept.
-        rule: the rule for positive expert states; None for the rule in the reward file, or if it names none, for the
-            rule that fits the data (`grace_irl.demos.label_rule`).
+        rule: the rule for positive expert states; None for the rule in the reward file. If the file names no rule, the
+            data decide (`grace_irl.demos.label_rule`).
         choice: source of log pi, the log-probability of actions in the discriminator: "constant", "uniform", "recorded"
             or "cloned" (`grace_irl.evaluate.log_pi`).
         calibration: source of scale and offset: the reward "file", "fitted" to these demonstrations, or "none" for
@@ -208,7 +208,11 @@ def _labelled(demonstrations: Demonstrations, rule: LabelRule | None, source: st
 
 
 def _run(file: RewardFile, trajectories: Sequence[Trajectory], sandbox: Sandbox) -> list[Floats]:
-    """The rewards of trajectories that come from readers. What `RewardFile.rewards` takes from callers is checked."""
+    """The rewards `(T+1,)` of each trajectory.
+
+    The trajectories come from readers. So they need no conversion, unlike the objects that callers give to
+    `RewardFile.rewards`.
+    """
     for each in trajectories:
         file.reads.require(each.state_kind, each.states, "demonstrations")
     return SandboxedRunner(file.source, str(file.path), sandbox=sandbox).rewards(trajectories)

@@ -97,7 +97,7 @@ class FateRow:
 class Store:
     """The database of a run. Methods may be called from several threads. Each write is one transaction.
 
-    Where this user may only read, the store opens a copy, which is deleted at the end.
+    Where this user may only read, the store opens a copy. `close` deletes the copy.
     """
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
@@ -201,7 +201,7 @@ class Store:
             ) from None
 
     def set_problem(self, problem: Problem) -> None:
-        """Store the trajectories of a run in place of those from an earlier call, for example to add labels."""
+        """Store the trajectories of a run. They replace those of an earlier call, for example to add labels."""
         rows = [(place, *astuple(row)) for place, row in enumerate(trajectory_rows(problem))]
         self._states = None
         self._write([("INSERT OR REPLACE INTO trajectories VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)])

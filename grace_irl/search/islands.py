@@ -114,7 +114,7 @@ class IslandSearch:
         return request
 
     def _begin(self) -> None:
-        """Begin a generation: let a program migrate (`settings.migration`), then fix the possible parents."""
+        """Begin a generation: with probability `migration`, let a program migrate. Then fix the possible parents."""
         if self._generation > 1 and self._rng.random() < self._settings.migration:
             self._migrate()
         self._parents = [list(island) for island in self._islands]

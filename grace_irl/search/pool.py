@@ -26,7 +26,7 @@ class PoolSettings:
         rounds: maximum number of rounds after the first pool.
         pairs: number of pairs in a round. Each pair gets one child.
         size: maximum number of programs that the pool keeps after each round.
-        patience: the search ends after this number of rounds in a row without a better best program. None: never.
+        patience: the search ends after this number of rounds in a row without a new highest score. None: never.
         deeper: the search ends after a round if the largest depth of a program so far (`PoolProgram.depth`) exceeds the
             depth of the best program by at least this number. None: never. FORGE has such a rule, but gives no number.
         choice: "score" to draw pairs by their scores (`pair_chances`), "uniform" to draw all pairs with equal chance.
@@ -91,7 +91,7 @@ class PoolSearch:
         self._round = 0
         self._place = 0  # number of requests of this round that `ask` has returned
         self._top = float("-inf")  # highest score after the last complete round
-        self._stale = 0  # number of rounds in a row without a better best program
+        self._stale = 0  # number of rounds in a row without a new highest score
         self._over = False
 
     @property
@@ -147,7 +147,10 @@ class PoolSearch:
         return self._round == 0 or len(self._pool) < 2
 
     def _open_wave(self) -> bool:
-        """If a wave of "plan" requests begins, choose their ancestors. Return False if it must wait for results."""
+        """Choose the ancestors of a wave of "plan" requests that begins now.
+
+        Return False if a wave would begin, but results are missing. Otherwise return True.
+        """
         if not (self._plans and self._settings.planner) or self._place % self._settings.wave:
             return True
         if self._told < self._asked:

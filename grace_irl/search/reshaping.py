@@ -35,8 +35,8 @@ class Reshaping:
 
     Args:
         search: the inner search.
-        count: number of "reshape" requests. No such request is made if the inner search finds no program, or if the
-            reward of its best program already rises at every step.
+        count: number of "reshape" requests. No such request is made if the inner search finds no program, or if its
+            best program has no monotonicity or the highest possible one.
         samples: maximum number of identical requests in a row. A model answers them in one call.
         seed: seed of the generator that draws the requests' seeds.
     """

@@ -69,7 +69,8 @@ class TreeNode:
         action: operator of the request that the program answers.
         score: score of the program.
         q: value of the node. It equals the score before the node's first expansion.
-        visits: sum of 1 for the node, the visits of its children, and 1 for each expansion without a valid child.
+        visits: 1 for the node, plus the visits of its children, plus 1 for each expansion of the node without a valid
+            child.
         opinion: the model's own assessment of the program, from -1 to 1; 0 if there is none. The model sees no score.
         depth: number of steps from the virtual root; 1 for an initial node.
     """
@@ -156,7 +157,7 @@ class TreeSearch:
     With a virtual loss, expansions overlap. A pending expansion then counts its requests as visits of the leaf and of
     all nodes above it, so that the next walk tends to another leaf.
 
-    The rules other than "uct" choose among the leaves with the fewest expansions:
+    The rules other than "uct" choose among the leaves with the fewest visits, counting pending requests as visits:
 
     - "depth-first": the deepest leaf. Ties go to the highest score.
     - "breadth-first": the leaf nearest to the root. Ties go to the highest score.

@@ -1,4 +1,4 @@
-"""The programs that a search has received, ordered by score. A score can be the return of a trained policy."""
+"""The programs that a search has received, ordered by score. The score of a program may come from trained policies."""
 
 from __future__ import annotations
 

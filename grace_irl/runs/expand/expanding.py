@@ -228,7 +228,7 @@ class Expanding:
     def _told(self, reward: Path, new: Sequence[Demonstration]) -> Metrics:
         """Compute the metrics of a reward on the experts and the new negatives."""
         experts = [item for item in self._demonstrations if item.role == "expert"]
-        if self._rule == "goal":  # only experts with marked goal states have known labels
+        if self._rule == "goal":  # experts without a goal state are left out
             experts = [item for item in experts if item.goals]
         return score(
             reward,

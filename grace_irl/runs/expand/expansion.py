@@ -79,7 +79,8 @@ def start(
         The last run of the search, with the rounds, the folder and the reward file of the expansion.
 
     Raises:
-        InputError: settings, data, an environment or a folder that cannot be used. Nothing is written.
+        InputError: settings, data, an environment or a folder that cannot be used. Nothing is written, except in the
+            case that `fit.start` describes.
         GraceError: no valid program was found, a server is lost, or the reward fails. All results are saved.
         Interrupted: Ctrl-C. All results are saved.
     """
@@ -194,7 +195,7 @@ def _began(
 
 
 def _keep(first: Path, config: Config) -> None:
-    """Save the settings of an expansion, which are those of its first run."""
+    """Save the settings of an expansion as the settings of its first run (round 0)."""
     paths = RunPaths(first)
     with closing(Store(paths.database)) as store:
         write_atomically(paths.config, to_toml(config))

@@ -149,7 +149,7 @@ def like_experts(
     Args:
         reward: the file of a reward program.
         played: the rollouts.
-        demonstrations: the demonstrations of the run. For rule "goal", experts without marked goal states are ignored.
+        demonstrations: the demonstrations of the run. For rule "goal", experts without a goal state are ignored.
         config: the configuration of the run.
 
     Raises:

@@ -45,8 +45,9 @@ class Round:
         steps: environment steps of training in this round.
         rollouts: number of episodes that the trained policy played.
         alike: number of rollouts that look like an expert's trajectory. They do not become negatives.
-        new_accuracy, new_fitness: accuracy and fitness of the previous search's reward on the experts and this round's
-            new negatives, with the threshold and calibration in the reward file. None without new negatives.
+        new_accuracy, new_fitness: accuracy and fitness of the reward from the last search before this round, measured
+            on the experts and this round's new negatives. The threshold and calibration are those in the reward file.
+            None without new negatives.
         mean, deviation: mean and standard deviation of the rollouts' return under the environment's own reward, which
             no search uses.
         success: share of rollouts that reached the goal; None if the environment has no goal.
@@ -174,10 +175,7 @@ def episodes(folder: Path, number: int) -> list[Trajectory]:
 
 
 def _paid(played: Sequence[Sequence[Trajectory]], reward: Path, config: Config, rule: str) -> list[float]:
-    """Mean return of each round's episodes under a reward.
-
-    The rewards have the form of training (`Scale.worth`).
-    """
+    """Mean return of each round's episodes under a reward, in the form that policies train on (`form_of`)."""
     file = load_reward(reward)
     values = file.rewards(
         [each for part in played for each in part],
