@@ -58,7 +58,7 @@ class SourceInOrder:
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
         """See `Source.demonstrations`."""
         for item in self._source.demonstrations(role, allocate):
-            rows = np.asarray(item.trajectory.states)  # a view: only vectors name their components
+            rows = np.asarray(item.trajectory.states)  # no copy: these states are arrays of vectors
             rows[...] = rows[:, self._places]
             yield replace(item, trajectory=replace(item.trajectory, states=rows))
 

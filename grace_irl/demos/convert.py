@@ -138,7 +138,7 @@ def scramble(
 
 
 def _with_passed_over(copied: list[Copied], sources: Sequence[str | Path]) -> list[Copied]:
-    """The records, with the lines about data in the source folders that have no copy in the last record's notes."""
+    """The records. The last record's notes also get the lines about data in the source folders that were not copied."""
     last = copied[-1]
     return [*copied[:-1], replace(last, notes=(*last.notes, *passed_over(sources)))]
 

@@ -25,11 +25,11 @@ ROUNDING = 8 * float(np.finfo(np.float32).eps)
 """Maximum relative difference (about 1e-6) between values that count as equal. Rounding to float32 has a relative error
 of at most half of float32's eps. The factor 8 allows for the rounding errors of a few operations."""
 TINY = 1e-15
-"""Range up to which numbers near 0 count as equal: sines of multiples of pi are about 1e-16."""
+"""Absolute tolerance of `varies` for numbers near 0. A computed sine of a multiple of pi is about 1e-16, not 0."""
 EVEN = 1e-3
 """Relative tolerance of `clock_fields`. The steps of a clock may differ by this share of its mean step, or by more if
 rounding errors explain the difference. First values of episodes count as equal if they differ by at most this share of
-the clock's change within an episode, the largest of all episodes. So do last values."""
+the clock's largest change within one episode. The same holds for last values."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ states and `Metadata.fields`."""
 
 
 def varies(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether each column of rows `(m, n)` varies by more than rounding errors of float64, of large or small values."""
+    """Whether each column of rows `(m, n)` varies by more than the rounding errors of float64 plus `TINY`."""
     size = np.abs(rows).max(axis=0)
     return np.asarray(np.ptp(rows, axis=0) > 8 * np.finfo(np.float64).eps * size + TINY)
 

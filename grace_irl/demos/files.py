@@ -61,9 +61,9 @@ DEEPEST = 5
 def expand(path: str | Path) -> list[str | Path]:
     """The demo files at a path: the path itself, or the demo files in a folder, sorted by name.
 
-    Text files (`TEXTS`) are included only if the folder has no other demonstrations, or if they are tables in the
-    format of a table whose name begins with a role, such as "negative.csv". If the folder has no demonstrations at all,
-    its subfolders are searched.
+    Text files (`TEXTS`) are included only if the folder has no other demonstrations. There is one exception: if the
+    name of a table begins with a role, as in "negative.csv", all tables of its format are included. If the folder has
+    no demonstrations at all, its subfolders are searched.
 
     Raises:
         InputError: an empty path, a folder without demonstrations, or a folder with a link to a file outside it.
@@ -89,7 +89,8 @@ def expand(path: str | Path) -> list[str | Path]:
 def expand_all(paths: Sequence[str | Path]) -> list[str | Path]:
     """The demo files at several paths (`expand`), each once, even if two paths name it."""
     files = (file for path in paths for file in expand(path))
-    return list({os.path.realpath(file): file for file in reversed([*files])}.values())[::-1]  # also links in a loop
+    # For links in a loop, os.path.realpath raises no error.
+    return list({os.path.realpath(file): file for file in reversed([*files])}.values())[::-1]
 
 
 def passed_over(paths: Sequence[str | Path]) -> tuple[str, ...]:
@@ -118,7 +119,7 @@ _EMPTY = "folder without screens"
 
 
 def _sort_of_data(file: Path) -> str:
-    """The ending of a file that could be read by itself, or `_EMPTY` for an episode's folder; "" for anything else."""
+    """The ending of a file that could be read by itself; `_EMPTY` for an episode's folder without screens; else ""."""
     if file.is_dir():
         return _EMPTY if (file / TASK).is_file() and not is_episode(file) else ""
     end = next((end for end in endings() if file.name.lower().endswith(end)), "")
@@ -225,9 +226,9 @@ def open_set(
 
 
 def with_roles(named: Sequence[tuple[Sequence[str | Path], Role | None]]) -> list[tuple[str | Path, Role | None]]:
-    """The demo files at paths (`expand`), each once: those of experts, those with their own roles, those of negatives.
+    """The demo files at paths (`expand`), each once: files of experts, files without a named role, files of negatives.
 
-    A file that is named with a role and also without one, such as a file of a folder, has the role that is named.
+    If a file is named once with a role and once without (for example through its folder), the named role counts.
 
     Args:
         named: pairs of paths and the role of all their trajectories; None for the roles in the files.

@@ -44,7 +44,7 @@ class Span:
 
     Attributes:
         first, last: number or name of each in the table. `last` is "" if a column such as `terminated` marks the end
-            of the last episode, so that it cannot go on in another file.
+            of the last episode, because this episode cannot go on in another file.
         episodes: number of episodes in the file.
         begins, ends: steps of the first and the last row; None if no column numbers the steps.
     """
@@ -58,9 +58,9 @@ class Span:
     def goes_on_in(self, other: Span) -> bool:
         """Whether the first episode of `other` is the rest of the last episode of this file.
 
-        Both must have the same number or name. If both files have steps, the first step of `other` must be above the
-        last step of this file. Without steps, this file must have several episodes: a file with one episode may begin
-        its numbers anew.
+        Both episodes must have the same number or name. If both files number the steps, the first step of `other` must
+        be above the last step of this file. Without steps, this file must have several episodes: files with one episode
+        each may all use the same number.
         """
         if not self.last or self.last != other.first:
             return False
@@ -292,7 +292,7 @@ def role_of(header: Header, path: str | Path, remedy: str = "pass it with --expe
     Args:
         header: header of the file.
         path: path of the file.
-        remedy: words for the message: how to give the role to the user's command.
+        remedy: words for the error message that tell the user how to give the role on the command line.
 
     Raises:
         InputError: neither the metadata nor the name gives a role.

@@ -79,8 +79,8 @@ class HeldSource:
 def _kinds(trajectories: Sequence[Trajectory]) -> tuple[str, ...]:
     """The kinds that the states of all these trajectories may have. The preferred kind is the last.
 
-    A `Trajectory` that gets no kind chooses one by its own values. The values of a whole set decide better, so a kind
-    counts as stated only if a trajectory would not choose it.
+    A `Trajectory` that gets no kind chooses one by its own values. The values of a whole set decide better. So the kind
+    of a trajectory counts as stated only if the trajectory would not choose this kind by its own values.
     """
     stated = dict.fromkeys(each.kind for each in trajectories if each.kind != kind_of(each.states, each.source).name)
     common = [name for name in KINDS if all(KINDS[name] in kinds_of(each.states) for each in trajectories)]

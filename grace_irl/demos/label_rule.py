@@ -186,15 +186,15 @@ def choose_rule(demonstrations: Demonstrations, asked: LabelRule | Literal[""] =
        and a time limit ended all negative episodes;
     6. the default rule for the kind of the states, such as "last" for grids.
 
-    The rule of a reward that is scored comes after the user's choice, before all that the data say. Without marked goal
-    states, the rule "goal" of a reward decides nothing.
+    When a reward is scored, the rule of the run that found it comes directly after the user's choice. If that rule is
+    "goal" and the data do not show goal states (criterion 3), the rule is ignored.
 
     The environment's rewards are not a criterion, because the search must not learn from them.
 
     Args:
         demonstrations: the set.
         asked: the user's choice, or "".
-        reward: the rule of the run that found the reward to score; "" if there is none, or no such rule.
+        reward: label rule of the run that found the reward to score; "" without such a reward or rule.
 
     Raises:
         InputError: two files or environments support different rules.

@@ -28,7 +28,7 @@ class Sample:
     """A sample of whole trajectories, drawn while a set is read.
 
     Trajectories with the same task, role and stated split form a group. While the sample is too large, a trajectory is
-    dropped from the group that takes the most memory. No group with `FEWEST` or fewer trajectories loses one.
+    dropped from the group that takes the most memory. A group of at most `FEWEST` trajectories keeps all of them.
     Within a group, all trajectories have the same chance to stay. The draw depends on the content of the trajectories
     (their digests), not on a seed or on the order in files.
 

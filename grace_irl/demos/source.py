@@ -78,9 +78,9 @@ def build(states: States, where: str, fields: Sequence[str] = (), *, kind: str =
 
 
 def ended(flags: NDArray[Any], name: str, where: str) -> bool:
-    """Whether flags of an episode, one for each state, say that it ended.
+    """Whether any of an episode's flags, one for each state, marks the end of the episode.
 
-    The last flag may be off, because a writer may put the end beside the last action.
+    The flag of the last state may be off, because a writer may mark the end beside the last action.
 
     Args:
         flags: the flags.
@@ -88,7 +88,7 @@ def ended(flags: NDArray[Any], name: str, where: str) -> bool:
         where: file and episode, for messages.
 
     Raises:
-        InputError: a flag is on, and later ones are off, as where two episodes have one number.
+        InputError: a flag is on, and a later flag other than the last is off. Perhaps two episodes have one number.
     """
     on = np.flatnonzero(flags)
     if len(on) and not flags[on[0] : -1].all():

@@ -67,7 +67,7 @@ class Spelling:
 
 
 def spelled(trajectory: Trajectory, where: str) -> Trajectory:
-    """The trajectory with its states in their canonical spelling, because a caller may have built it from raw dumps.
+    """The trajectory with its states in their canonical spelling. A caller may have built it from raw dumps.
 
     Raises:
         InputError: see `Spelling.states`.
@@ -80,7 +80,7 @@ def spelled(trajectory: Trajectory, where: str) -> Trajectory:
 
 
 def _is_canonical(kind: StateKind, states: Iterable[bytes], where: str) -> bool:
-    """Whether all states have their canonical spelling. One text is looked at after the other, since texts are long."""
+    """Whether all states have their canonical spelling. Only one text is decoded at a time, because texts are long."""
     known: set[bytes] = set()
     for state in states:
         digest = hashlib.blake2b(state, digest_size=16).digest()
@@ -94,7 +94,9 @@ def _is_canonical(kind: StateKind, states: Iterable[bytes], where: str) -> bool:
 
 
 def spelled_set(held: Demonstrations, where: str) -> Demonstrations:
-    """The set with all states in their canonical spelling. A set from files (`Demonstrations.origins`) has it already.
+    """The set with all states in their canonical spelling. Sets with `Demonstrations.origins` are returned unchanged.
+
+    Their readers have converted the states already.
 
     Raises:
         InputError: see `Spelling.states`.

@@ -119,9 +119,9 @@ class DemosSummary:
 
     @property
     def command(self) -> str:
-        """The command that fits a reward to these demonstrations; "" if only some of the files state no role.
+        """The command that fits a reward to these demonstrations; "" if some files state a role and others do not.
 
-        If all files state no role, they are probably the experts.
+        If no file states a role, the files are probably the experts'.
         """
         if self.silent and len(self.silent) < len(self.files):
             return ""

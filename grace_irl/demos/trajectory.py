@@ -29,11 +29,12 @@ LabelRule = Literal["all", "last", "goal"]
 
 
 def step_rewards(rewards: NDArray[Any], steps: int) -> NDArray[np.float64]:
-    """`(steps,)` rewards of the steps between states, from one reward for each step or for each state.
+    """`(steps,)` rewards of the steps between states, from an array with one reward per step or one per state.
 
-    A reward beside the last state is that of an action whose result is not stored, or of the state itself. It is added
-    to the last step's reward, so that the episode keeps its return: sparse rewards are paid there. NaN beside the last
-    state is no reward. What is no row of numbers, or has another length, is left for `Trajectory` to refuse.
+    With one reward per state, the last reward belongs to the last state, or to an action whose result is not stored.
+    This reward is added to the reward of the last step, so that the episode keeps its return: environments often pay a
+    sparse reward at the end. NaN beside the last state counts as no reward. `Trajectory` refuses the result if the
+    rewards have another length, or more or fewer dimensions than one.
     """
     rewards = np.asarray(rewards, np.float64)
     if rewards.ndim > 1:
@@ -47,7 +48,7 @@ def step_rewards(rewards: NDArray[Any], steps: int) -> NDArray[np.float64]:
 
 
 def numbers_of(values: Any, where: str) -> NDArray[Any]:
-    """Numbers as an array.
+    """The values as an array of numbers.
 
     Raises:
         InputError: masked values, rows of different lengths, or values that are no numbers.

@@ -105,10 +105,12 @@ def flat_episodes(arrays: Mapping[str, Any], path: str) -> Iterator[Episode]:
 
 
 def _resets(states: Rows, following: Rows, over: NDArray[np.bool_], where: str) -> NDArray[np.bool_]:
-    """Flags for the rows without a flag after which an episode begins: the next state is not that of the next row.
+    """Whether an episode ends at a row without a flag, because its next state is not the state one row later.
+
+    The result has one boolean for each row except the last.
 
     Raises:
-        InputError: most rows are such rows, as in a shuffled replay buffer.
+        InputError: more than half of the rows without a flag are such rows, as in a shuffled replay buffer.
     """
     if isinstance(states, Mapping) != isinstance(following, Mapping):
         return np.zeros(len(over) - 1, np.bool_)  # `_joined` refuses these

@@ -75,7 +75,7 @@ def open_dataset(folder: Path, memory: Memory) -> EpisodesSource:
 
 
 def _rows(value: Any, kind: pa.DataType, where: str) -> NDArray[Any]:
-    """The nested lists of a column as an array with the column's type of numbers. Python's numbers lose this type."""
+    """The nested lists of a column as an array with the column's number type, which the Python numbers have lost."""
     rows = rows_of(value, where)
     while is_list(kind):
         kind = kind.value_type

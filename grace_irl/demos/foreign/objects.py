@@ -161,7 +161,7 @@ def _of_record(record: Mapping[Any, Any], where: str) -> Episode:
 
 
 def _said(record: Mapping[Any, Any], use: str) -> str:
-    """The first text, number or flag under a key of this use (`ROLES_OF_COLUMNS`), as text; "" if there is none."""
+    """The first text, number or flag under one of the keys `ROLES_OF_COLUMNS[use]`, as text; "" if there is none."""
     for name in ROLES_OF_COLUMNS[use]:
         value = record.get(name)
         if isinstance(value, str | bool | int | float | np.generic):
@@ -233,7 +233,7 @@ def _of_mapping(value: Mapping[Any, Any], name: str, columns: Columns) -> Episod
 
 
 def _is_row(item: Any, columns: Columns) -> bool:
-    """Whether an item is a row of a table: a map that names an episode, or that has single values alone."""
+    """Whether an item is a row of a table: a mapping that names its episode, or that holds only single values."""
     if not isinstance(item, Mapping) or not item:
         return False
     names = [str(key) for key in item]

@@ -75,7 +75,7 @@ def _files(folder: Path, depth: int = 0) -> Iterator[Path]:
 
 
 def _schema(folder: Path, files: Sequence[Path]) -> pa.Schema:
-    """The columns in the names of folders. A column that the files also have keeps its type."""
+    """The columns that the names of folders give. A column that the files also have keeps the type from the files."""
     stored, values = pq.read_schema(files[0]), dict[str, list[str]]()
     for file in files:
         for part in file.parent.relative_to(folder).parts:

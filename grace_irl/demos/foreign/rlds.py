@@ -2,9 +2,9 @@
 
 `features.json` describes the features of an episode. A record is a `tf.train.Example` with one episode. In a record,
 each feature of the steps is one flat list with a name such as `steps/observation/joints`. The observation of the last
-step is the last state, so the action of the last step is ignored, and its reward added to the one before. The
-instruction is a text of the first step, or of the whole episode. Encoded pictures and non-numeric actions are left out;
-a note lists them.
+step is the last state. So the action of the last step is ignored, and its reward is added to the reward before. The
+instruction is a text that all steps share, or a text of the whole episode. Encoded pictures and non-numeric actions are
+left out; a note lists them.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class Columns:
 
     Attributes:
         state: columns that form the states, in order. () selects the first name in `STATE` under which the table has
-            whole states. If it has none, all columns of numbers and of lists without another use form the states.
+            whole states. Without such a name, all columns of numbers and lists without another use form the states.
         episode: column with the number or name of each row's episode. "" selects the first name in `EPISODE` that the
             table has.
     """
@@ -383,24 +383,24 @@ def _wide(table: Table, columns: Columns, path: str) -> Table:
 
 
 def _ordered(table: Table, columns: Columns, path: str) -> Table:
-    """Sort the rows of each episode by step, if a column numbers the steps.
+    """Sort the rows of each episode by step, if a column numbers the steps and some rows are out of order.
 
     Raises:
-        InputError: a row without a step; or rows that are not in order, and an episode that has a step twice, as if two
-            episodes had one number.
+        InputError: a row without a step; or rows out of order if some episode has a step twice, for example because
+            two episodes share one number.
     """
     step, by_episode = _first_of(STEP, table), columns.episode or _first_of(EPISODE, table)
     if step is None or by_episode is None or table[step].dtype.kind not in "iuf":
         return table
     steps, ids = table[step], _texts(table[by_episode])
-    is_state = step in columns.state  # a state such as "t" may be a counter, too: its values decide
+    is_state = step in columns.state  # the user chose this column, such as "t", as a state: its values decide
     if np.isnan(steps).any():
         if is_state:
             return table
         row = int(np.flatnonzero(np.isnan(steps))[0])
         found = f"{path}: no {step} in row {row}"
         raise InputError(f"{found}; expected a number in each row: fill it in, or drop the column")
-    # No differences: those of unsigned numbers are never negative.
+    # Steps are compared, not subtracted, because differences of unsigned numbers are never negative.
     if not (steps[1:] < steps[:-1])[ids[1:] == ids[:-1]].any():
         return table
     order = {each: place for place, each in enumerate(dict.fromkeys(ids.tolist()))}
@@ -455,7 +455,10 @@ def _holds_xml(column: NDArray[Any]) -> bool:
 
 
 def _with_numbers(column: NDArray[Any]) -> NDArray[Any]:
-    """A column of numbers, some of which are written as texts, as numbers. Any other column is returned unchanged."""
+    """Convert a column that mixes numbers with numbers written as texts to an array of numbers.
+
+    Any other column is returned unchanged.
+    """
     if column.dtype.kind != "O":
         return column
     known = [each for each in column.tolist() if each is not None]
@@ -470,17 +473,18 @@ def _with_numbers(column: NDArray[Any]) -> NDArray[Any]:
 
 
 def _is_text_role(name: str) -> bool:
-    """Whether a column has the name of one beside the states, so that it may hold texts."""
+    """Whether a column has a name in `ROLES_OF_COLUMNS`. Such a column is not part of the states and may hold texts."""
     return any(name.lower() in known for known in ROLES_OF_COLUMNS.values())
 
 
 def _require_no_spoilt(column: NDArray[Any], where: str) -> None:
-    """Check that a column is none of numbers with some texts among them, such as "n/a".
+    """Check that a column does not mix numbers with a few other texts, such as "n/a".
 
-    Numbers that are written as texts in all rows are texts, such as identities.
+    A column passes if all its entries are numbers that are written as texts. Such texts may be identifiers.
 
     Raises:
-        InputError: at least half of the different texts are numbers, and some are none.
+        InputError: of the distinct texts, at least two and at least half are numbers (perhaps `WITH_COMMAS`), and
+            at least one is not a plain number.
     """
     if column.dtype.kind not in "OUS":
         return
@@ -507,7 +511,7 @@ def _is_number(text: str) -> bool:
 def _is_aside(name: str) -> bool:
     """Whether a column of numbers has a name of another use, so that it is not part of the states.
 
-    A table may have several names of one use, such as "terminated" and "done", and only the first is used.
+    A table may have several columns for one use, such as "terminated" and "done". The reader uses only one of them.
     """
     name = name.lower()
     others = (each for role, each in ROLES_OF_COLUMNS.items() if role != "goal")
@@ -515,7 +519,7 @@ def _is_aside(name: str) -> bool:
 
 
 def _is_next(name: str, names: Sequence[str]) -> bool:
-    """Whether a column such as `next_x` holds the next state's number of a column `x`."""
+    """Whether a column such as `next_x` holds the values that a column `x` has in the next state."""
     found = re.fullmatch(r"next[._ ](.+)", name, re.IGNORECASE)
     return found is not None and found[1].lower() in (each.lower() for each in names)
 

@@ -143,7 +143,10 @@ def _csv(file: Path, delimiter: str, point: str) -> pa.Table:
 
 
 def _has_decimal_commas(table: pa.Table) -> bool:
-    """Whether decimals have commas: most texts of a column are such numbers, and no column has decimals with points."""
+    """Whether decimals have commas: no column has decimals with points, and some column has decimals with commas.
+
+    Most texts of that column must be such decimals or whole numbers.
+    """
     if any(pa.types.is_floating(column.type) for column in table.columns):
         return False
     for column in table.columns:

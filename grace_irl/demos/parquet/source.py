@@ -373,11 +373,11 @@ class ParquetSource:
         return lengths, str(next(iter(seen))), str(last)
 
     def _require_order(self, ids: NDArray[Any], column: pa.Array, last: int | None, before: float) -> float:
-        """Check that the rows of each episode are in the order of their steps, and return the last step.
+        """Check that the rows of each episode are in the order of their steps, and return the step of the last row.
 
         Args:
             ids: number of each row's episode.
-            column: steps of the rows; a row without a step has no place in the order.
+            column: steps of the rows. A null step is not compared with other steps.
             last, before: episode and step of the row before these rows.
 
         Raises:
@@ -444,7 +444,7 @@ def _has_more(schema: pa.Schema) -> bool:
 
 
 def _has_states(schema: pa.Schema) -> bool:
-    """Return whether a column holds whole states, or a column outside `COLUMNS` holds numbers or lists."""
+    """Whether a column of texts holds whole states, or a column outside `COLUMNS` holds numbers or lists."""
     if any(is_text(schema.field(name).type) for name in STATE if name in schema.names):
         return True
     kinds = {name: schema.field(name).type for name in schema.names if name not in COLUMNS}

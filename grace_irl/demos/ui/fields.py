@@ -50,7 +50,8 @@ FLAGS = frozenset(name for name, default in ATTRIBUTES.items() if default in ("t
 """Attributes whose value is "true" or "false"."""
 
 TRUTHS: dict[object, bool] = {"true": True, "1": True, 1: True, "false": False, "0": False, 0: False}
-"""Map from the values of a flag's field to their meaning, texts in lower case. `True` and `1.0` equal `1`."""
+"""Map from the values of a flag's field to their meaning. Texts are in lower case. The key `1` also stands for `True`
+and `1.0`, and the key `0` for `False` and `0.0`."""
 
 
 BOUNDS = ("bboxpixels", "bounds", "boundsinscreen", "bbox")
