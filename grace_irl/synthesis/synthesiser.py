@@ -67,8 +67,8 @@ class Sketcher(Protocol):
 
 
 PATIENCE = 20
-"""The synthesiser is exhausted after this number of variations in a row that only give programs it already has: the
-parent, or for the list of initial programs any program of the list."""
+"""The synthesiser is exhausted after this number of variations in a row without a new program. For a variation of a
+parent, the parent's program is not new. For the list of distinct programs, the programs of the list are not new."""
 EXHAUSTED = f"exhausted: {PATIENCE} variations in a row gave no new program"
 
 

@@ -30,7 +30,7 @@ MEANT = 0.3
 NARROWED = 0.3
 """Chance that a new draft has a second constant (`DraftReading.constants`), besides the event."""
 PATIENCE = 20
-"""Number of attempts to find a draft that differs from the parents."""
+"""Number of attempts to find a draft that differs from all parents and ancestors."""
 
 
 @dataclass(frozen=True)

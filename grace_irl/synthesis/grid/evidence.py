@@ -52,7 +52,7 @@ done. The other events happen wherever the agent walks, so they say little about
 
 
 class GridEvidence:
-    """Tables that state the filters that each event and each thing in the demonstrations passes.
+    """Tables of the filters that each event and each thing in the demonstrations passes.
 
     From these tables, the method `cost` computes the cost of a reading's outcomes and references in one scene.
 
@@ -160,8 +160,8 @@ class GridEvidence:
     def _fired(self, scene: int, stages: Stages) -> int:
         # A stage completes in a state if one of its steps happens there and each of its steps has happened by then.
         # The set `since` has the state in which the previous stage first completes, and all later states. Steps in
-        # other states do not count. For the first stage, `since` has all states. As sets, -1 contains all states and 0
-        # contains none.
+        # earlier states do not count. For the first stage, `since` has all states. As sets, -1 contains all states and
+        # 0 contains none.
         since, now = -1, 0
         if len(stages) == len(stages[0]) == 1:
             return self._hit(scene, stages[0][0])

@@ -80,7 +80,11 @@ class Seeker:
         self._ends.append(self._kicked(self._walked(rng), rng))
 
     def glance(self) -> None:
-        """Search once without kicks. A glance takes a fourth of the time of a round, and does not count as a round."""
+        """Search once without kicks.
+
+        A glance takes a fourth of the time of a round, and does not count as a round. Its random numbers are those of
+        the next round, so a second glance before this round repeats the first.
+        """
         walk = self._walked(np.random.default_rng([self._seed, len(self._ends)]))
         walk.descend()
         self._keep(walk.cost, walk.reading)

@@ -4,8 +4,8 @@ A plan names the words at which instructions are split, for example "then". A re
 is a filter: a condition on one feature of a thing, for example its colour code. A reading also has constants, which are
 filters that apply under every instruction. A scene is one trajectory with its instruction.
 
-Costs are negative log-probabilities in nats, so a Metropolis walk at temperature 1 visits readings in proportion to
-their probability.
+Costs are negative log-probabilities in nats. So at temperature 1, a walk by Metropolis' rule accepts a less likely
+reading with a chance equal to the ratio of the two readings' probabilities.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Posterior:
     Attributes:
         best: the most likely reading.
         cost: cost of this reading in nats.
-        words: map from a word to the probability of each meaning, from the profile likelihood. A meaning is the index
-            of a filter, or -1 for none.
+        words: map from a word to the probability of each meaning. The probability comes from the lowest cost of a
+            reading with this meaning (the profile likelihood). A meaning is the index of a filter, or -1 for none.
     """
 
     best: GridReading
@@ -44,8 +44,7 @@ class Lexicon:
     A walk through readings weighs millions of changes. So the meanings of an instruction's words are packed into one
     integer, the instruction's key. A part of an instruction is the words about one thing. For each part and each
     filter, the key counts the words of the part that stand for the filter. A change of a word's meaning adds a number
-    to the key.
-    The key and the constants give the cost of all scenes with this instruction.
+    to the key. The key and the constants determine the cost of all scenes with this instruction.
 
     Attributes:
         evidence: the demonstrations.
@@ -59,7 +58,8 @@ class Lexicon:
             times the factor, to the instruction's key.
         count: number of different instructions.
         between: whether an instruction describes a thing between two others.
-        minima: readings that no single change improves, as far as walks know them (`Walk.descend` has the keys).
+        minima: readings that no single change improves, as keys of `Walk`. Descents add them, and later descents stop
+            at them (`Walk.descend`).
     """
 
     def __init__(self, evidence: GridEvidence, plan: Plan) -> None:
@@ -134,8 +134,8 @@ class Lexicon:
     def cost(self, instruction: int, key: int, constants: Iterable[int], limit: float = math.inf) -> float:
         """Cost in nats of the scenes with one instruction, given its index, its key and the indices of constants.
 
-        If the first scenes alone cost more than `limit` (at least 0), the others are left out, and the result is minus
-        the cost of these first scenes.
+        If the first scenes alone cost more than `limit`, the others are left out, and the result is minus the cost of
+        these first scenes. A limit below 0 counts as 0.
         """
         scenes, stages = self._scenes[instruction], self._unpacked(instruction, key, tuple(constants))
         order, costs, total = self._order[instruction], [0.0] * len(scenes), 0.0

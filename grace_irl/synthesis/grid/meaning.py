@@ -18,8 +18,8 @@ Feature = Literal["event", "channel 0", "channel 1", "channel 2", "side", "half"
 CHANNELS: tuple[Feature, ...] = ("channel 0", "channel 1", "channel 2")
 SHARED: dict[Feature, tuple[int, int]] = {"shared 0": (0, 1), "shared 1": (1, 0)}
 """Features of a thing that shares a code with another thing of the first state. For each feature: the channel in which
-both things have the same code, and the channel in which their codes differ. For example, a door that has the colour
-(channel 1) of a key (channel 0 = 5) has "shared 1" = 5."""
+both things have the same code, and the channel in which their codes differ. The value is the other thing's code in the
+latter channel. For example, a door that has the colour (channel 1) of a key (channel 0 = 5) has "shared 1" = 5."""
 STATIC: tuple[Feature, ...] = ("channel 0", "channel 1", "side", "shared 0", "shared 1")
 """Features of a thing that seldom change after the first state, so that an instruction can refer to them."""
 

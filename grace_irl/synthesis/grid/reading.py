@@ -22,8 +22,8 @@ features in `PLACES`, and `CONSTANT` for all other features. The things at all g
 all lie on one side, this is mostly a coincidence."""
 PLACES: frozenset[Feature] = frozenset(["side", *SHARED])
 SPOKEN: frozenset[Feature] = frozenset(["half", "count"])
-"""Features that words name, but never constants. A constant for "count" would mean "one of several" and exclude no
-thing. A constant for a half of the grid would only reflect how the worlds were built."""
+"""Features of which words may speak, but constants may not. A constant for "count" would mean "one of several" and
+exclude no thing. A constant for a half of the grid would only reflect how the worlds were built."""
 SYNONYM = 3.0
 """Price of each further word with the same meaning. Words for events, such as "take", are exempt."""
 CLASS = {"event": 6.0, "count": 1.0}
@@ -88,7 +88,8 @@ class ReadingPrices:
     this part is cached. The features of all words are packed into one integer, `FEATURE_BITS` for each word.
 
     Attributes:
-        kinds: the packed feature of each filter, and 0 at the end, for no meaning.
+        kinds: for each filter, 1 plus the index of its feature in `NAMES`. A last entry of 0 is for words without a
+            meaning.
 
     Args:
         instructions: the words of each instruction, with the number of its occurrences.
@@ -150,7 +151,7 @@ class ReadingPrices:
         return price
 
     def at_least(self, packed: int) -> float:
-        """A lower bound of `of_features`, which is quick to compute, or this price itself if it is known."""
+        """The price of `of_features` if it is known, else a lower bound of this price, which is quick to compute."""
         price = self._least.get(packed)
         if price is None:
             price = self._least[packed] = self._of_words(self._unpacked(packed))
@@ -173,7 +174,7 @@ class ReadingPrices:
         return MEANING * (len(named) - named.count(0)) + sum([CLASSES[name] for name in names]) + COMMON * common
 
     def _disorder(self, packed: int, named: Sequence[int]) -> int:
-        """Number of instructions that name two features in the rarer order."""
+        """Number of instructions that name two features in the rarer order, added up over all pairs of features."""
         orders: dict[tuple[int, int], int] = {}
         for places, mask, count, known in self._orders:
             key = packed & mask

@@ -2,7 +2,7 @@
 
 A state is an (h, w, 3) grid of integer codes without names. Perception finds three kinds of codes in the data:
 the agent's code, the codes of the directions that the agent faces, and the codes of the background (floor and walls).
-All other cells are *things*.
+Each cell that is neither the agent nor background holds a *thing*.
 
 An event happens to a thing, for example "taken" if the thing disappears from its cell. A row of a table is one event:
 the state, the kind of event, and the thing with its features.
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 Code = tuple[int, int, int]
 Offset = tuple[int, int]
 OFFSETS: tuple[Offset, ...] = ((1, 0), (0, 1), (-1, 0), (0, -1))
+"""Offsets (row, column) of the four cells next to a cell."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def find_agent(stacks: Sequence[NDArray[Any]]) -> Agent | None:
     """Find the agent of these trajectories, each a (T+1, h, w, 3) stack of states.
 
     The agent's code is in exactly one cell of every state, and moves by at most one cell at a time. If this holds for
-    several codes, the agent has the code that moves most often.
+    several codes, the agent has the code that moves most often. If no code moves like this, the result is None.
     """
     best: tuple[int, int, int] | None = None
     for channel in range(3):
@@ -204,9 +205,9 @@ def _code(cell: NDArray[Any]) -> Code:
 EVENTS = ("faced", "taken", "changed", "placed", "entered")
 """Events that happen to a thing:
 
-* faced: the agent faces the thing.
+* faced: the thing is in the cell ahead of the agent.
 * taken: the thing disappears from its cell.
-* changed: the code of the thing changes.
+* changed: the code of the thing changes, and the thing stays in its cell.
 * placed: the thing appears in a cell.
 * entered: the agent stands on the cell where the thing was at the start."""
 SIDES = ("ahead", "behind", "left", "right")

@@ -78,7 +78,7 @@ def _credible(word: str, reading: GridReading, posterior: Posterior, said: set[s
     """Whether a reading's meaning of a word may be a guess.
 
     The meaning may be a guess if an expert's instruction contains the word (`said`), because goal states show the
-    meaning. Otherwise, the meaning must be at least twice as likely as every other meaning, and no word of the experts
+    meaning. Otherwise, the meaning must be at least twice as likely as every other filter, and no word of the experts
     may have this meaning.
     """
     column = reading.meanings.get(word, -1)
@@ -91,7 +91,7 @@ def _credible(word: str, reading: GridReading, posterior: Posterior, said: set[s
 
 
 def words_of_experts(evidence: GridEvidence) -> set[str]:
-    """Words of instructions with goal states."""
+    """The words of all instructions under which a trajectory has goal states."""
     pairs = zip(evidence.scenes, evidence.positives, strict=True)
     return {word for scene, positive in pairs if positive.any() for word in scene.words}
 
@@ -260,9 +260,9 @@ STEPS = 300
 class _Sketch:
     """A reading of the instructions under plan number `plan`, and a style of program.
 
-    A plan names the words at which instructions are split into steps. The style decides about guesses, the meanings
-    that are not sure. "weighed": an event that fails a guess earns half the reward. "bold": it earns nothing.
-    "careful": the program has no guesses.
+    A plan names the words at which instructions are split. The style decides about guesses, the meanings that are not
+    sure. With "weighed", an event that fails a guess earns half the reward. With "bold", such an event earns nothing.
+    With "careful", the program has no guesses.
     """
 
     plan: int

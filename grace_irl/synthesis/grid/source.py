@@ -25,7 +25,7 @@ from grace_irl.text import packed, quoted
 Form = Literal["steps", "half steps", "inverse"]
 FORMS: tuple[Form, ...] = ("steps", "half steps", "inverse")
 WEIGHTS = (0.4, 0.2, 0.1)
-"""Maximum rewards for progress. All are below 0.5, the smallest reward for an event."""
+"""Maximum rewards for progress. All are below 0.5, the lowest reward above 0 that an event can earn."""
 
 
 @dataclass(frozen=True)

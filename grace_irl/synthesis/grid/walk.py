@@ -138,7 +138,9 @@ class Walk:
     def run(self, steps: int, start: float, end: float, rng: np.random.Generator) -> GridReading:
         """Walk by Metropolis' rule while the temperature falls from `start` to `end`.
 
-        At temperature 1 the walk visits readings in proportion to their probability.
+        A change that raises the cost by d is made with the probability exp(-d / temperature). A draw (`_draw`) removes
+        a word's meaning more often than it gives the word one particular meaning. So the walk prefers readings in which
+        few words have meanings.
 
         Returns:
             The visited reading of lowest cost.
@@ -159,7 +161,7 @@ class Walk:
         return reading
 
     def kick(self, changes: int, rng: np.random.Generator) -> None:
-        """Make this number of random changes, whatever they cost."""
+        """Draw this number of random changes, and make them whatever they cost. A draw may give no change (`_draw`)."""
         for kind, one, two in rng.random((changes, 3)).tolist():
             if change := self._draw(kind, one, two):
                 self.make(change, self.weigh(change))
@@ -182,14 +184,17 @@ class Walk:
     def descend(self, frozen: int = -1, *, steepest: bool = False) -> None:
         """Make single changes until none lowers the cost.
 
+        Most descents after a kick end where an earlier one did. So a descent also stops at a minimum that an earlier
+        descent found.
+
         Args:
             frozen: index of a word. The meaning of this word and the constants do not change. With -1, all may change.
             steepest: True to make the change that lowers the cost most, False to make every change that lowers it.
-
-        Most descents after a kick end where an earlier one did. So they stop as soon as they reach a known minimum.
         """
         minima = self.lexicon.minima
-        since = math.inf  # the place of the last change in the pass before, which weighed all neighbours beyond it
+        # The place of the last change in the previous pass. Beyond this place, that pass found no change to make. So a
+        # pass that makes no change up to this place need not go on.
+        since = math.inf
         while self._state(frozen) not in minima:
             made = math.inf
             if steepest:
@@ -312,9 +317,10 @@ class Walk:
     def _found(
         self, known: dict[int, float], instruction: int, key: int, constants: tuple[int, ...], limit: float
     ) -> float:
-        """Cost in nats of the scenes of one instruction with this key; infinity if it is above `limit`.
+        """Cost in nats of the scenes of one instruction with this key.
 
-        The cost is looked up in `known`, or computed and kept there.
+        The cost is looked up in `known`, or computed and kept there. The result is infinity if only a lower bound of
+        the cost is known, and this bound is above `limit`.
         """
         cost = known.get(key)
         if cost is None or (cost < 0.0 and -cost <= limit):

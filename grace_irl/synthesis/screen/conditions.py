@@ -22,7 +22,7 @@ SHARE = 0.08
 """Minimum share of a task's goals in which a candidate pattern holds. The pattern must also hold in at least two of
 these goals, or in one if the task has only one."""
 RARE = 0.05
-"""The absence of a pattern is a candidate condition if at most this share of all goals has the pattern."""
+"""The absence of a pattern is a candidate condition if the pattern holds in at most this share of all goals."""
 MAX_PATTERNS = 1_500
 """Maximum number of candidate patterns for the items of one anchor, or for whole screens. If there are more, those that
 hold in most goals are used. The patterns whose absence is a candidate condition are limited to this number, too."""

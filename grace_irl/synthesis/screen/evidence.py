@@ -194,8 +194,8 @@ WRONG = 2.0
 WRONG_OF_EXPERT = 2.5
 """Cost in nats that replaces `WRONG` in expert trajectories, because their states are the most similar to goals."""
 WRONG_ELSEWHERE = 2.0
-"""Cost in nats of marking the screen of a goal under all instructions of a task except the goal's own. This cost is
-divided evenly among these instructions, and applies once for each task of the demonstrations."""
+"""Cost in nats of marking the screen of a goal under all instructions of a task except the goal's own. Each of these
+instructions has an equal share of the cost. Each task of the demonstrations adds this cost once."""
 MAX_WRONG = 6_000
 """Maximum number of rows that are no goals. If there are more, an evenly spaced sample is used."""
 

@@ -58,7 +58,7 @@ class NodePattern:
     aside: bool = False
 
     def implies(self, other: NodePattern) -> bool:
-        """Whether every node that fits this pattern also fits the pattern `other`."""
+        """Whether this pattern has all conditions of `other`, so that all nodes that fit this pattern fit `other`."""
         standard = NodePattern()
         asked = ((getattr(other, field), getattr(self, field), getattr(standard, field)) for field in FIELDS)
         return all(value in (own, open_) for value, own, open_ in asked)

@@ -161,7 +161,7 @@ class ScreenPrices:
     """Prices of patterns, conditions, clauses and readings. They depend on the demonstrations.
 
     Args:
-        spoken: all words of the instructions.
+        spoken: all words of the experts' instructions.
         telling: the telling patterns (see `TOLD`).
         tasks: number of tasks that have goals. A reading may have one clause per task without an additional price.
     """

@@ -55,7 +55,8 @@ class Vocabulary:
     def table(self, places: Iterable[tuple[Iterable[int], int]], wanted: Sequence[int]) -> NDArray[np.bool_]:
         """Whether each wanted pattern holds at each place, as an array `(places, wanted)`.
 
-        Call `fit` for all places before the first table. Tables may miss patterns that get their number later.
+        Before the first table, call `fit` for all places whose patterns any table may want. A table may miss a pattern
+        that gets its number later.
 
         Args:
             places: for each place, the looks of its nodes, and its instruction.

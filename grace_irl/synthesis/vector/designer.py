@@ -56,9 +56,9 @@ T = TypeVar("T")
 class Designer:
     """A proposer that draws and varies weighted sums of components, without a model and without demonstrations.
 
-    All scales come from the rollouts, so a proposal does not depend on the units or the order of the fields. If the
-    designer is `guided`, it prefers components that are relevant to the task's score (`relevance`). The sketch of a
-    program is the JSON text of its design. A parent without a sketch counts as a design without terms.
+    All scales come from the rollouts, so no unit of a field needs to be known. The order of fields with names does not
+    matter. If the designer is `guided`, it prefers components that are relevant to the task's score (`relevance`). The
+    sketch of a program is the JSON text of its design. A parent without a sketch counts as a design without terms.
 
     The answer depends on the operator of the request:
 
@@ -331,7 +331,7 @@ class Designer:
         return {name: float(f"{weight / listed[name].spread:.5g}") for name, weight in design.items()}
 
     def rewards(self, sketch: str, states: object, actions: NDArray[np.generic]) -> Floats:
-        """The rewards `(T,)` of an episode's steps."""
+        """The rewards `(T,)` of an episode's steps. Steps with numbers that are not finite are left out."""
         design = self.read(sketch)
         steps = self.components.steps([(states, actions)])
         factors = self.factors(design).items()

@@ -29,11 +29,11 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 LISTED = 24
-"""Number of predicates to propose: the best ones."""
+"""Number of predicates of lowest cost to propose. The best one of each number of limits is proposed, too."""
 MOST_STATES = 10_000
 """Approximate maximum number of states in the search. If there are more, goals and evenly spaced others are used."""
 FOLDED = 6
-"""Number of predicates to keep in a fold: the best ones."""
+"""The number that replaces `LISTED` in the search of a fold."""
 ENOUGH = 0.99
 """If the best predicate reaches this mean AUC in folds, sums of terms are not tried."""
 SURELY = 2.0
@@ -235,7 +235,7 @@ class GoalSketcher:
         return f"In goal states {' and '.join(limits)}{held}."
 
     def sizes(self) -> list[tuple[str, str, Rung, bool]] | None:
-        """See `AdditiveSketcher.sizes`. The size of a predicate is its number of conditions, which are its limits."""
+        """See `AdditiveSketcher.sizes`. The size of a predicate is its number of limits, here called conditions."""
         if not self.suffices:
             return self._sums.sizes()
         if self._folds is not None and not self.rungs:

@@ -119,8 +119,8 @@ MOST_AXES = 8
 def stems(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
     """Find groups of names that differ only in the axis.
 
-    The result maps the common part of the names to the indices of the names. The axes of all groups are in one order,
-    so that groups can be subtracted.
+    The result maps the common part of the names to the indices of the names. The names of a group are sorted by axis,
+    so that groups with the same axes can be subtracted.
     """
     found: dict[str, dict[str, int]] = {}
     for i, name in enumerate(names):

@@ -64,7 +64,8 @@ class Predicate:
     def rewards(self, values: Floats) -> Floats:
         """The rewards along an episode: 1 in states that fulfil the predicate, else minus `lacking`.
 
-        If limits must hold in several states, negative rewards are lower by the missing share of these states.
+        If limits must hold in several states in a row, the other rewards are lower by the share of these states that
+        the run still lacks.
         """
         return self.rewards_of_episodes(values, np.zeros(1, dtype=np.int64))
 
@@ -126,8 +127,9 @@ RISING = 3.0
 """Cost in nats of an expert episode along which `Predicate.lacking` always rises. The cost is 0 if `lacking` always
 falls, and half of `RISING` if its values are in random order."""
 RISING_EXPERTS = 12
-"""Maximum number of expert episodes that `RISING` counts; with more, it counts their mean this number of times. Experts
-come to the goal in like ways, so that more of them are hardly more evidence, and no reason for more limits."""
+"""Maximum number of expert episodes for which `RISING` is charged. With more, their mean cost is charged this number of
+times. Experts come to the goal in similar ways, so further experts are hardly more evidence, and should not lead to
+more limits."""
 NUMBER = 3.0
 """Cost in nats of the number in a limit."""
 HELD = 8.0
@@ -158,7 +160,7 @@ class PredicateSearch:
     * The description length of the limits.
     * 6 times `WRONG` for each episode, times the share of its goals that violate the predicate. In `search`, no goal
       violates a predicate, because each limit is the extreme value in goals. Later, `rounded` moves limits away from
-      goals.
+      the values in goals, so that new goals may fulfil the predicate, too.
 
     Args:
         quantities: the quantities.
@@ -329,14 +331,15 @@ class PredicateSearch:
         return whole[-1]
 
     def _completing(self, predicate: Predicate, place: int, values: Floats) -> Floats:
-        """Those of the increasing values that a limit cannot reach without another wrong episode.
+        """Drop the values that a limit can reach without another wrong episode. They come first.
 
-        A single state beyond a limit does no harm if limits must hold for several states. It must complete a run.
+        If limits must hold for several states in a row, a single state that a moved limit admits does no harm. An
+        episode becomes wrong only if the state completes a run.
 
         Args:
             predicate: the predicate.
             place: index of the limit.
-            values: values of the limit's quantity, times the limit's sign.
+            values: values of the limit's quantity, times the limit's sign, in ascending order.
         """
 
         def wrong(limit: Limit) -> int:
