@@ -4,7 +4,12 @@ import os
 import signal
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
+
+# No example has a time limit, since other work may hold the machine up.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 # A background job of a shell ignores Ctrl-C, and so would everything that a test starts or interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -113,7 +113,9 @@ class Synthesiser:
                 found = self._reshaper.reshape(parents[0].program.source, request.version)
                 return replace(found, seconds=time.perf_counter() - start)
             if not self._initial:
-                return Proposal("", failure="nothing distinguishes the expert states from the others")
+                spent = time.perf_counter() - start
+                failure = "nothing distinguishes the expert states from the others"
+                return Proposal("", failure=failure, seconds=spent, exhausted=True)
             sketch = self._sketch(request, parents)
             if sketch is None:
                 return Proposal("", failure=EXHAUSTED, seconds=time.perf_counter() - start, exhausted=True)

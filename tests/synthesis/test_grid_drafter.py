@@ -18,6 +18,7 @@ from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import Parent
 from grace_irl.search.protocol import Request
 from grace_irl.synthesis.grid.drafter import DraftReading, GridDrafter
+from grace_irl.synthesis.grid.meaning import Plan
 from tests.synthesis.worlds import COLOURS, KINDS, labelled, random_play, text
 
 SEEDS = range(30)
@@ -60,6 +61,13 @@ def drawn(drafter: GridDrafter, count: int) -> list[DraftReading]:
 def test_a_draft_is_its_text(drafter: GridDrafter) -> None:
     for draft in drawn(drafter, 10):
         assert DraftReading.of(draft.text()) == replace(draft, words=dict(sorted(draft.words.items())))
+
+
+def test_a_draft_keeps_the_order_of_its_constants() -> None:
+    constants = {"event": 1} | {f"channel {number}": number for number in range(3)} | {"half": 2}
+    for given in (constants, dict(reversed(constants.items()))):
+        draft = DraftReading(Plan(), given, {})  # type: ignore[arg-type]
+        assert list(DraftReading.of(draft.text()).constants) == ["event", *sorted({*constants} - {"event"})]
 
 
 @pytest.mark.parametrize("sketch", ["", "[]", "7", '[[["then", "no"]], {"event": 1}, {}]', "[[], {}, {}]", "[" * 9999])

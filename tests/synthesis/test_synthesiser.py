@@ -236,6 +236,8 @@ def test_vectors_that_never_change_are_a_failure_with_a_reason() -> None:
     answer = initial(synthesiser, 0)
     assert (answer.source, answer.failure) == ("", "nothing distinguishes the expert states from the others")
     assert initial(synthesiser, 7).failure == answer.failure
+    assert answer.exhausted
+    assert answer.seconds > 0.0
 
 
 def test_names_of_fields_are_used() -> None:

@@ -63,7 +63,7 @@ class DraftReading:
             plan, constants, words = json.loads(text)
             separated = tuple((str(word), ARRANGEMENTS[ARRANGEMENTS.index(kind)]) for word, kind in plan)
             said = {word: Filter(feature, int(value)) for word, (feature, value) in words.items()}
-            return cls(Plan(separated), {feature: int(constants[feature]) for feature in {"event", *constants}}, said)
+            return cls(Plan(separated), {feature: int(constants[feature]) for feature in ("event", *constants)}, said)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise InputError(f"{text[:80]!a} is no draft of a reading; expected a run that drafts began") from None
 

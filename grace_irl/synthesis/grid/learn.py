@@ -83,7 +83,7 @@ class Seeker:
         """Search once without kicks.
 
         A glance takes a fourth of the time of a round, and does not count as a round. Its random numbers are those of
-        the next round, so a second glance before this round repeats the first.
+        the next round.
         """
         walk = self._walked(np.random.default_rng([self._seed, len(self._ends)]))
         walk.descend()

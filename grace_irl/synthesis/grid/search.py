@@ -28,8 +28,8 @@ ARRANGEMENTS: tuple[Arrangement, ...] = ("then", "after", "both", "beside")
 FINALISTS = 2  # number of plans with one or two separators that may get a full search
 SCREENING = 8
 """`_screened` chooses the finalists by successive halving of the plans. At each halving, this number of rounds of
-search is divided among the remaining plans. If there are more plans than rounds, each plan gets a glance instead
-(`Seeker.glance`)."""
+search is divided among the remaining plans. If there are more plans than rounds, they are halved by a glance at each
+(`Seeker.glance`) until there are not."""
 REACH = 8.0
 """A finalist (a plan that `_screened` chose) gets a full search if its cost is at most this number of nats above the
 lowest cost so far."""
@@ -193,17 +193,18 @@ def search(seen: PerceivedStates, seed: int, effort: float = 1.0) -> list[Learnt
 def _screened(seekers: Sequence[Seeker], effort: float) -> list[Seeker]:
     """Choose `FINALISTS` of these searches by successive halving: all do rounds, then the better half does, and so on.
 
-    A search that is far behind is dropped at once (`HOPE`), so there may be fewer finalists. As long as more than
-    `SCREENING` searches are left, each does a glance (`Seeker.glance`) instead of rounds.
+    A search that is far behind is dropped at once (`HOPE`), so there may be fewer finalists. With more than `SCREENING`
+    searches, a glance at each (`Seeker.glance`) decides which of them do rounds.
     """
     left = list(seekers)
-    while len(left) > FINALISTS:
+    if len(left) > SCREENING:
         for one in left:
-            if len(left) > SCREENING:
-                one.glance()
-                continue
-            for _ in range(math.ceil(effort * max(1, SCREENING // len(left)))):
-                one.round()
+            one.glance()
+    while len(left) > FINALISTS:
+        if len(left) <= SCREENING:
+            for one in left:
+                for _ in range(math.ceil(effort * max(1, SCREENING // len(left)))):
+                    one.round()
         least = min(one.cost for one in left)
         near = sorted((one for one in left if one.cost <= least + HOPE), key=lambda one: one.cost)
         left = near[: max(FINALISTS, len(left) // 2)]

@@ -59,6 +59,8 @@ class NodePattern:
 
     def implies(self, other: NodePattern) -> bool:
         """Whether this pattern has all conditions of `other`, so that all nodes that fit this pattern fit `other`."""
+        if (other.bound and other.limit != self.limit) or ((other.says or other.shows) and other.aside != self.aside):
+            return False
         standard = NodePattern()
         asked = ((getattr(other, field), getattr(self, field), getattr(standard, field)) for field in FIELDS)
         return all(value in (own, open_) for value, own, open_ in asked)
@@ -88,7 +90,7 @@ class NodePattern:
             labels = ", ".join(map(quoted, self.chosen))
             parts.append("chosen(n) == " + (f"{{{labels}}}" if labels else "set()"))
         if self.bound:
-            parts.append(f"any(value {self.bound} {self.limit:g} for value in numbers(*says(n)))")
+            parts.append(f"any(value {self.bound} {self.limit:.15g} for value in numbers(*says(n)))")
         if self.shows:
             parts.append(
                 {

@@ -182,15 +182,12 @@ class SearchSpace:
 
     def _fuller(self, clause: Clause) -> Clause:
         chosen = list(clause)
-        hits = self.clause_hits(clause)
         for condition in self.additions(clause):
             if len(chosen) - len(clause) == MORE:
                 break
-            narrower = hits & self.conditions.hits(condition)
             elsewhere = self.conditions.hits(condition)[self.evidence.missed == 0].mean()
             if isinstance(condition, Test) and condition.count and elsewhere < 0.5 and _told(condition):
                 chosen.append(condition)
-                hits = narrower
         return _in_order(chosen)
 
     def additions(self, clause: Clause) -> list[Condition]:

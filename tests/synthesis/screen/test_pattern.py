@@ -115,6 +115,22 @@ def test_more_implies_less(field: str) -> None:
     assert more.implies(more)
 
 
+def test_texts_beside_a_node_imply_nothing_about_its_own_and_a_limit_nothing_about_another() -> None:
+    beside = NodePattern(name="onoff", shows="name", flag="checked", aside=True)
+    assert not beside.implies(NodePattern(name="onoff", shows="name"))
+    assert beside.implies(NodePattern(name="onoff", flag="checked"))
+    limited = NodePattern(name="amount", bound="<=", limit=5.0)
+    assert not limited.implies(NodePattern(name="amount", bound="<="))
+    assert limited.implies(NodePattern(name="amount"))
+
+
+@pytest.mark.parametrize("limit", [1234567.0, 12345.67, 12.0])
+def test_a_limit_keeps_its_digits_in_a_program(limit: float) -> None:
+    (element,) = functions.nodes(f'<hierarchy><node resource-id="a:id/amount" text="{limit:.15g}"/></hierarchy>')
+    for bound in (">=", "<="):
+        assert fits(NodePattern(name="amount", bound=bound, limit=limit), element, "")  # type: ignore[arg-type]
+
+
 def test_every_pattern_can_be_said_in_words() -> None:
     assert NodePattern(name="onoff", flag="checked").phrase() == "onoff is checked"
     assert NodePattern(shows="time").phrase() == "something says a time of the instruction"
