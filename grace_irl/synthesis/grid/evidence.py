@@ -62,6 +62,13 @@ class GridEvidence:
     integers are fast. With N states, the k-th event in state t (from k = 0) has bit t + k N. So a few shifts turn a set
     of events into the set of the states in which these events happen.
 
+    Attributes:
+        filters: the filters; a reading names them by index.
+        index: the index of each filter.
+        turns: indices of filters on codes. In every trajectory with positive states, a thing changes in one of these
+            states so that it passes the filter, and did not pass before. In a world of closed doors that experts open,
+            this is the code of an open door.
+
     Args:
         scenes: the trajectories.
         positives: for each scene, whether each state is positive, (T+1,).
@@ -76,6 +83,7 @@ class GridEvidence:
         self.positives = tuple(positives)
         self.filters = _filters(self.scenes, self.positives)
         self.index = {f: i for i, f in enumerate(self.filters)}
+        self.turns = _turns(self.scenes, self.positives, self.filters)
         static = np.array([f.feature in STATIC for f in self.filters])
         self._tables = [_table(scene.happenings, self.filters) for scene in self.scenes]
         self._bits = [_bits(scene) for scene in self.scenes]
@@ -292,6 +300,22 @@ def _of_experts(goals: Sequence[tuple[Scene, NDArray[np.bool_]]]) -> set[Filter]
             ]
             found |= {column} if all(passed) else set()
     return found
+
+
+def _turns(
+    scenes: Sequence[Scene], positives: Sequence[NDArray[np.bool_]], filters: Sequence[Filter]
+) -> frozenset[int]:
+    """See `GridEvidence.turns`."""
+    found: list[set[Filter]] = []
+    for scene, positive in zip(scenes, positives, strict=True):
+        if positive.any():
+            rows = scene.happenings
+            changed = positive[rows.state] & (rows.event == EVENTS.index("changed"))
+            after, before = rows.codes[changed], scene.states[rows.state[changed] - 1, *rows.cells[changed].T]
+            turned = [(CHANNELS[channel], int(after[row, channel])) for row, channel in np.argwhere(after != before)]
+            found.append({Filter(feature, code) for feature, code in turned})
+    shared = set.intersection(*found) if found else ()
+    return frozenset(i for i, f in enumerate(filters) if f in shared)
 
 
 def _table(rows: ThingRows, filters: Sequence[Filter]) -> NDArray[np.bool_]:

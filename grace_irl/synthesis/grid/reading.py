@@ -20,6 +20,9 @@ CONSTANT_PLACE = 3.0
 """Prices of a constant, which is a filter that applies under every instruction. `CONSTANT_PLACE` is the price for the
 features in `PLACES`, and `CONSTANT` for all other features. The things at all goals are often of one kind. But if they
 all lie on one side, this is mostly a coincidence."""
+VAGUE = 1.0
+"""Price of "changed" as constant event if things at all goals change into one code, and no constant names this code. It
+is higher than that of such a constant: experts who only open doors do not say that closing one is as good."""
 PLACES: frozenset[Feature] = frozenset(["side", *SHARED])
 SPOKEN: frozenset[Feature] = frozenset(["half", "count"])
 """Features of which words may speak, but constants may not. A constant for "count" would mean "one of several" and
@@ -96,6 +99,8 @@ class ReadingPrices:
         words: all words, in the order of the packed features.
         features: the feature of each filter.
         common: the words that are in every part of every instruction.
+        change: index of the filter for the event "changed"; -1 if nothing changes.
+        turns: indices of the filters on codes into which things change at all goals (`GridEvidence.turns`).
     """
 
     def __init__(
@@ -104,7 +109,10 @@ class ReadingPrices:
         words: Sequence[str],
         features: Sequence[Feature],
         common: Iterable[str] = (),
+        change: int = -1,
+        turns: frozenset[int] = frozenset(),
     ) -> None:
+        self._change, self._turns = change, turns
         self._features = features
         self.kinds = [*(NAMES.index(feature) + 1 for feature in features), 0]
         self._places = {word: place for place, word in enumerate(words)}
@@ -139,9 +147,10 @@ class ReadingPrices:
         shared = Counter(column for column in columns if self._features[column] != "event")
         return sum(count - 1 for count in shared.values())
 
-    def of_constants(self, constants: Iterable[Feature]) -> float:
-        """Price of constants on these features, in nats."""
-        return sum(CONSTANT_PLACE if feature in PLACES else CONSTANT for feature in constants)
+    def of_constants(self, constants: Constants) -> float:
+        """Price of constants, in nats."""
+        vague = constants.get("event") == self._change and self._turns and self._turns.isdisjoint(constants.values())
+        return VAGUE * bool(vague) + sum(CONSTANT_PLACE if feature in PLACES else CONSTANT for feature in constants)
 
     def of_features(self, packed: int) -> float:
         """Price of the features that words name, in nats."""

@@ -36,14 +36,18 @@ def scene(
     words: str = "",
     sides: Sequence[str] = (),
 ) -> Scene:
-    """A scene of this many states; its grid itself is empty."""
+    """A scene of this many states; its grid shows the codes of all happenings in all states."""
+    shape = (length, 2, max(len(happenings), 1))
+    states = np.zeros((*shape, 3), np.int64)
+    for place, row in enumerate(happenings):
+        states[:, 1, place] = row[2]
     return Scene(
         words=tuple(words.split()),
         length=length,
         happenings=table(happenings, sides, things),
         things=table([(0, "", code) for code in things], sides, things),
-        states=np.zeros((length, 1, 1, 3), np.int64),
-        objects=np.zeros((length, 1, 1), np.bool_),
+        states=states,
+        objects=np.zeros(shape, np.bool_),
     )
 
 

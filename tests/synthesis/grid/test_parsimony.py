@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from grace_irl.synthesis.grid.evidence import GridEvidence
 from grace_irl.synthesis.grid.lexicon import Lexicon
 from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Plan
 from grace_irl.synthesis.grid.reading import (
@@ -16,9 +18,11 @@ from grace_irl.synthesis.grid.reading import (
     MEANING,
     ORDER,
     SYNONYM,
+    VAGUE,
     GridReading,
 )
-from tests.synthesis.grid.scenes import FACED, FIVE, ONE, TAKEN, TINY, TWO, reading
+from grace_irl.synthesis.grid.scene import Perception, look
+from tests.synthesis.grid.scenes import FACED, FIVE, ONE, TAKEN, TINY, TWO, event, marks, reading
 
 
 @pytest.mark.parametrize(
@@ -45,3 +49,29 @@ from tests.synthesis.grid.scenes import FACED, FIVE, ONE, TAKEN, TINY, TWO, read
 )
 def test_price(one: GridReading, price: float) -> None:
     assert Lexicon(TINY, Plan()).price(one) == pytest.approx(price)
+
+
+def doors(*codes: int) -> GridEvidence:
+    """Trajectories in which a door of another colour each time, closed at first (1), gets this code at the goal."""
+    scenes = []
+    for colour, code in enumerate(codes):
+        states = np.zeros((3, 3, 3, 3), np.int64)
+        states[:, 1, 1] = (4, colour, 1)
+        states[2:, 1, 1, 2] = code
+        scenes.append(look(states, ("zek",), Perception(None, ((0, 0, 0),))))
+    return GridEvidence(scenes, [marks(3, 2)] * len(codes))
+
+
+def test_a_change_that_leaves_open_into_what_costs_more_if_experts_agree_on_it() -> None:
+    changed, opened = event("changed"), Filter("channel 2", 0)
+    agreed, apart = doors(0, 0, 0), doors(0, 2, 0)
+    assert [agreed.filters[column] for column in agreed.turns] == [opened]
+    assert not apart.turns
+
+    def price(evidence: GridEvidence, *constants: Filter) -> float:
+        named = {each.feature: evidence.index[each] for each in constants}
+        return Lexicon(evidence, Plan()).price(GridReading(named))
+
+    assert price(agreed, changed) == CONSTANT + VAGUE > price(agreed, changed, opened) == 2 * CONSTANT
+    assert price(apart, changed) == CONSTANT
+    assert price(agreed, changed, Filter("channel 1", 0)) == 2 * CONSTANT + VAGUE
