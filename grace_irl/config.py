@@ -331,11 +331,9 @@ class SandboxConfig(Section):
         flag="allow-weak-sandbox",
     )
     wall_s: float = setting(
-        10.0, "Wall time of one run of a program, besides 5 ms and 1 ms per state.", unit="seconds", gt=0
+        10.0, "Wall time of one run of a program, besides 5 ms for each state.", unit="seconds", gt=0
     )
-    cpu_s: float = setting(
-        10.0, "CPU time of one run of a program, besides 5 ms and 1 ms per state.", unit="seconds", gt=0
-    )
+    cpu_s: float = setting(10.0, "CPU time of one run of a program, besides 1 ms for each state.", unit="seconds", gt=0)
     memory_mb: int = setting(512, "Memory of one run of a program, beyond the worker's own.", unit="MiB", ge=1)
 
 

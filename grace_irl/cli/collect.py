@@ -46,8 +46,7 @@ def collect(
 ) -> None:
     """Play episodes with a policy and keep them as demonstrations.
 
-    Example: grace-irl collect --env BabyAI-GoToObj-v0 --policy bot --episodes 30 --role expert --out
-        expert.parquet
+    Example: grace-irl collect --env BabyAI-GoToObj-v0 --policy bot --episodes 30 --role expert --out expert.parquet
     """
     if recipe is not None:
         if any(value is not None for value in (env, policy, role, out)):

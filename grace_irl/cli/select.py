@@ -66,8 +66,7 @@ def select(
 ) -> None:
     """Choose trajectories by goal, app, length, success, task and role, and write them.
 
-    Example: grace-irl demos select --from shards/ --goal 'set .*timer' --package '*.deskclock' --success
-        --role expert --task 'set timer' --sample 12 --out set-timer.parquet
+    Example: grace-irl demos select --from shards/ --goal 'set .*timer' --success --role expert --out timer.parquet
     """
     for option, value, allowed in (
         ("--role", role, get_args(Role)),

@@ -16,7 +16,7 @@ class RandomConfig(Section):
 
     panel: ClassVar[str] = "Search"
 
-    programs: int = setting(32, "Programs to train on.", flag="programs", unit="programs", ge=1)
+    programs: int = setting(32, "Programs to ask for.", flag="programs", unit="programs", ge=1)
 
 
 def independent(config: Config) -> Search:

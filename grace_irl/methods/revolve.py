@@ -20,7 +20,7 @@ class RevolveConfig(Section):
 
     panel: ClassVar[str] = "Search"
 
-    programs: int = setting(80, "Programs to train on.", flag="programs", unit="programs", ge=1)
+    programs: int = setting(80, "Programs to ask for.", flag="programs", unit="programs", ge=1)
     islands: int = setting(4, "Islands.", flag="islands", ge=1)
     size: int = setting(8, "Programs that an island keeps.", flag="island-programs", unit="programs", ge=2)
     crossover: float = setting(0.5, "Chance of crossover; else mutation.", flag="crossover", ge=0, le=1)

@@ -33,7 +33,7 @@ class TreeConfig(Section):
 
     panel: ClassVar[str] = "Search"
 
-    programs: int = setting(80, "Programs to train on.", flag="programs", unit="programs", ge=1)
+    programs: int = setting(80, "Programs to ask for.", flag="programs", unit="programs", ge=1)
     first: int = setting(8, "New programs before the first expansion.", flag="first-programs", unit="programs", ge=1)
     actions: str = setting(
         "2,2,2,1,1",
