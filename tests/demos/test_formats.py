@@ -283,6 +283,16 @@ def test_parquet_across_batches(tmp_path: Path) -> None:
     assert_same(load([tmp_path / "set.parquet"]), demonstrations)
 
 
+@pytest.mark.parametrize("texts", [["go", None], [None, "go"]])
+def test_a_parquet_row_without_an_instruction_does_not_count(texts: list[str | None], tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {"episode": [0, 0], "state": [[1.0, 2.0], [3.0, 4.0]], "instruction": texts}
+    pq.write_table(pa.table(columns), tmp_path / "expert.parquet")
+    assert load([tmp_path / "expert.parquet"])[0].trajectory.extra_info == "go"
+
+
 def test_parquet_of_others(tmp_path: Path) -> None:
     """The least that a file needs: an episode number and a state in each row."""
     import pyarrow as pa
