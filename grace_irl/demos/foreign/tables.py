@@ -168,7 +168,7 @@ def _object(line: bytes, where: str) -> dict[str, Any]:
 
 
 def _is_packed(file: Path) -> bool:
-    return file.suffix == ".gz"
+    return file.suffix.lower() == ".gz"
 
 
 def _opened(file: Path) -> Any:
