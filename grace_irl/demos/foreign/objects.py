@@ -223,8 +223,10 @@ def _of_mapping(value: Mapping[Any, Any], name: str, columns: Columns) -> Episod
     if is_table(list(named)) or columns.episode:
         return table_source({key: _column(part) for key, part in named.items()}, name, columns)
     if all(isinstance(part, np.ndarray) and part.ndim >= 3 for part in named.values()) and named:
-        count = min(len(part) for part in named.values())
-        rows = [{key: part[number] for key, part in named.items()} for number in range(count)]
+        counts = {key: len(part) for key, part in named.items()}
+        if len({*counts.values()}) > 1:
+            raise InputError(f"{name}: parts of {counts} episodes; expected as many in each part: correct the arrays")
+        rows = [dict(zip(named, parts, strict=True)) for parts in zip(*named.values(), strict=True)]
         return EpisodesSource(name, [*_each(rows, name)])
     raise InputError(
         f"{name}: a dict of {', '.join(map(repr, list(named)[:6])) or 'nothing'}; expected a list of dicts, one for "

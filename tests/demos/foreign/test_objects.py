@@ -192,6 +192,10 @@ BAD: dict[str, tuple[Any, str]] = {
     "an empty dict": ([{}], "episode 0: an empty dict"),
     "other parts": ([{"a": [1, 2]}, {"b": [1, 2]}], "episode 1: parts 'b'; expected 'a'"),
     "parts of other lengths": ([{"a": [1, 2], "b": [1, 2, 3]}], r"parts of \[2, 3\] numbers"),
+    "parts of other numbers of episodes": (
+        {"a": np.zeros((5, 4, 2)), "b": np.zeros((3, 4, 2))},
+        "parts of {'a': 5, 'b': 3} episodes",
+    ),
     "a dict of nothing known": ({"x": walks()[0]}, "a dict of 'x'; expected a list of dicts"),
     "too few actions": ([{"obs": walks()[0], "acts": np.zeros(2)}], "2 actions for 4 states; expected 3"),
     "actions that are texts": ([{"obs": walks()[0], "acts": ["a", "b", "c"]}], "actions are texts"),
