@@ -317,18 +317,22 @@ def _of_buffer(buffer: Any, name: str) -> Iterator[Episode]:
         order = order[1:]
     flags = np.asarray(buffer.dones if replay else buffer.episode_starts)
     timeouts = getattr(buffer, "timeouts", None)
+    joined = getattr(buffer, "generator_ready", False)  # `RolloutBuffer.get` has joined observations and actions
     number = 0
     for place in range(buffer.n_envs):
 
-        def column(values: Any, place: int = place) -> Any:
-            """The rows of one environment, from the oldest to the newest."""
+        def column(values: Any, joined: bool = False, place: int = place) -> Any:
+            """The rows of one environment, from the oldest to the newest.
+
+            `joined` says that the environments follow one another in `values`.
+            """
             if isinstance(values, Mapping):
-                return {key: column(part) for key, part in values.items()}
-            if len(values) != len(flags):  # `RolloutBuffer.get` has joined the environments one after another
+                return {key: column(part, joined) for key, part in values.items()}
+            if joined:
                 values = np.asarray(values).reshape(buffer.n_envs, -1, *values.shape[1:]).swapaxes(0, 1)
             return np.asarray(values)[order, place]
 
-        steps = {"observations": column(buffer.observations), "actions": column(buffer.actions)}
+        steps = {"observations": column(buffer.observations, joined), "actions": column(buffer.actions, joined)}
         steps["rewards"] = column(buffer.rewards)
         if replay:
             over = column(timeouts).astype(bool) if timeouts is not None else np.zeros(len(order), bool)
