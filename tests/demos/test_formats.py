@@ -265,6 +265,12 @@ def test_parquet_holds_grids_of_different_sizes_and_goals(grids: Demonstrations,
     assert_same(load([tmp_path / "set.parquet"]), mixed)
 
 
+def test_parquet_holds_grids_with_a_long_side(grids: Demonstrations, tmp_path: Path) -> None:
+    long = replace(grids[0].trajectory, states=np.zeros((6, 40_000, 1, 3), np.uint8))
+    save(replace(grids, items=(replace(grids[0], trajectory=long),)), tmp_path / "set.parquet")
+    assert load([tmp_path / "set.parquet"])[0].trajectory.states.shape == (6, 40_000, 1, 3)
+
+
 def test_parquet_across_batches(tmp_path: Path) -> None:
     """Episodes that begin and end within batches, span several of them, and end with one."""
     from grace_irl.demos.parquet.source import BATCH_ROWS

@@ -222,7 +222,7 @@ def _schema(demonstrations: list[Demonstration], metadata: Metadata, screenshot:
     for part in kind.layout(first.states):
         column = f"{PART}{part.name}" if part.name else "state"
         fields.append(pa.field(column, _part_type(kind, part), nullable=False))
-    fields += [pa.field(name, pa.int16(), nullable=False) for name in kind.sides]
+    fields += [pa.field(name, pa.int32(), nullable=False) for name in kind.sides]
     actions = next((t.actions for t in trajectories if t.actions is not None), None)
     if actions is not None:
         number = pa.from_numpy_dtype(actions.dtype)
@@ -277,7 +277,7 @@ def _numbers(array: NDArray[Any], column: str, kind: StateKind, schema: pa.Schem
     if pa.types.is_fixed_size_list(stored):
         return {column: pa.FixedSizeListArray.from_arrays(values, stored.list_size)}
     offsets = np.arange(rows + 1, dtype=np.int32) * flat.shape[1]
-    sides = {name: np.full(rows, array.shape[1 + place], np.int16) for place, name in enumerate(kind.sides)}
+    sides = {name: np.full(rows, array.shape[1 + place], np.int32) for place, name in enumerate(kind.sides)}
     return {column: pa.ListArray.from_arrays(pa.array(offsets), values), **sides}
 
 
