@@ -271,6 +271,16 @@ def test_parquet_holds_grids_with_a_long_side(grids: Demonstrations, tmp_path: P
     assert load([tmp_path / "set.parquet"])[0].trajectory.states.shape == (6, 40_000, 1, 3)
 
 
+def test_parquet_holds_goals_that_come_after_a_row_group_without_any(tmp_path: Path) -> None:
+    from grace_irl.demos.parquet.source import BATCH_ROWS
+    from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
+
+    items = [Demonstration(Trajectory(np.zeros((BATCH_ROWS, 1))), "expert")]
+    items += [Demonstration(Trajectory(np.ones((3, 1))), "expert", goals=(1,))]
+    save(Demonstrations(Metadata("vector"), tuple(items)), tmp_path / "set.parquet")
+    assert [item.goals for item in load([tmp_path / "set.parquet"])] == [None, (1,)]
+
+
 def test_parquet_across_batches(tmp_path: Path) -> None:
     """Episodes that begin and end within batches, span several of them, and end with one."""
     from grace_irl.demos.parquet.source import BATCH_ROWS
