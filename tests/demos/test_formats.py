@@ -299,6 +299,16 @@ def test_parquet_across_batches(tmp_path: Path) -> None:
     assert_same(load([tmp_path / "set.parquet"]), demonstrations)
 
 
+def test_parquet_flags_that_are_null_are_off(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {"episode": [0, 0, 0], "state": [[1.0], [2.0], [3.0]], "goal": [None, True, None]}
+    pq.write_table(pa.table({**columns, "terminated": [None, None, True]}), tmp_path / "expert.parquet")
+    (item,) = load([tmp_path / "expert.parquet"])
+    assert (item.goals, item.trajectory.terminated, item.trajectory.truncated) == ((1,), True, False)
+
+
 @pytest.mark.parametrize("texts", [["go", None], [None, "go"]])
 def test_a_parquet_row_without_an_instruction_does_not_count(texts: list[str | None], tmp_path: Path) -> None:
     import pyarrow as pa
