@@ -122,6 +122,18 @@ def test_a_disk_without_room_for_a_minari_dataset_is_named(
     save(whole, tmp_path / "one" / "expert-v0", "minari")
 
 
+def test_minari_holds_instructions_that_a_later_trajectory_has(
+    vectors: Demonstrations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, third = (each for each in vectors if each.trajectory.num_steps)
+    second = replace(second, trajectory=replace(second.trajectory, extra_info="turn left"))
+    save(whole := replace(vectors, items=(first, second, third)), "expert-v0")
+    assert_same(load(["expert-v0"]), whole)
+    monkeypatch.setattr("grace_irl.demos.minari.writer.BUFFERED_STATES", 1)
+    with pytest.raises(InputError, match=r"an instruction after trajectories without any; .*: put a traj"):
+        save(whole, "expert-v1")
+
+
 @pytest.mark.parametrize("data_format", ["hdf5", "arrow"])
 def test_a_mission_of_minari_that_changes_within_an_episode_is_refused(data_format: str) -> None:
     import minari

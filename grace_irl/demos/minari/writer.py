@@ -45,8 +45,10 @@ class MinariWriter(SetWriter):
     The kind of the states determines the observation space of Gymnasium:
 
     - grids: `Dict(image, mission)`;
-    - vectors and images: a `Box`, or `Dict(mission, observation)` if the first trajectory has an instruction;
-    - records (states with named parts): a `Dict` of the parts.
+    - vectors and images: a `Box`, or `Dict(mission, observation)` with instructions;
+    - records (states with named parts): a `Dict` of the parts, and the instruction if there is any.
+
+    The trajectories of the first write (see `BUFFERED_STATES`) decide whether the dataset has instructions.
 
     Minari's JPEG encoding changes values, so it is not used.
 
@@ -124,7 +126,8 @@ class MinariWriter(SetWriter):
             return
         self._require_room()
         if self._dataset is None:
-            self._with_text = bool(self._pending[0].trajectory.extra_info)
+            instructed = any(item.trajectory.extra_info for item in self._pending)
+            self._with_text = instructed or self._metadata.kind in IMAGES
         buffers = [self._buffer(item) for item in self._pending]
         first = 0 if self._dataset is None else int(self._dataset.storage.total_episodes)
         if self._dataset is None:
@@ -203,16 +206,13 @@ class MinariWriter(SetWriter):
             parts: spaces or arrays by the name of the part.
             mission: space or values of the instruction.
         """
-        if list(parts) != [""]:
-            if not self._with_text:
-                return parts
-            if MISSION in parts or any(name.startswith(f"{MISSION}/") for name in parts):
-                raise InputError(f"{self._place}: a part named {MISSION!r} beside instructions; expected another name")
-            return parts | {MISSION: mission}
-        name = IMAGES.get(self._metadata.kind, "")
-        if name:
-            return {name: parts[""], MISSION: mission}
-        return {"observation": parts[""], MISSION: mission} if self._with_text else parts
+        if not self._with_text:
+            return parts
+        if list(parts) == [""]:
+            return {IMAGES.get(self._metadata.kind, "observation"): parts[""], MISSION: mission}
+        if MISSION in parts or any(name.startswith(f"{MISSION}/") for name in parts):
+            raise InputError(f"{self._place}: a part named {MISSION!r} beside instructions; expected another name")
+        return parts | {MISSION: mission}
 
     def _action_space(self) -> Any:
         from gymnasium.spaces import Box, Discrete
@@ -231,6 +231,11 @@ class MinariWriter(SetWriter):
 
         trajectory = demonstration.trajectory
         states, steps = trajectory.states, trajectory.num_steps
+        if trajectory.extra_info and not self._with_text:
+            raise InputError(
+                f"{trajectory.source or self._place}: an instruction after trajectories without any; Minari fixes the parts of a "
+                "state at the start: put a trajectory with an instruction first"
+            )
         kind = trajectory.state_kind
         texts = {part.name for part in kind.layout(states) if part.is_text}
         parts = {
