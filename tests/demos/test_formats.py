@@ -5,13 +5,15 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from grace_irl.cli import main
 from grace_irl.demos import load, save
-from grace_irl.demos.trajectory import Demonstrations
+from grace_irl.demos.files import Format
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
 from tests.demos.equality import assert_same
 
@@ -120,6 +122,27 @@ def test_a_disk_without_room_for_a_minari_dataset_is_named(
     assert not [*tmp_path.glob("one/*")]
     monkeypatch.undo()
     save(whole, tmp_path / "one" / "expert-v0", "minari")
+
+
+@pytest.mark.parametrize("data_format", ["minari", "minari-arrow"])
+@pytest.mark.parametrize(
+    "actions", [(None, [0, 2]), ([-1, 0], [1, 1]), ([3, 4], None), (None, [[0.5, 1], [2, 3]]), (None, None)]
+)
+def test_the_space_of_minari_contains_all_actions(
+    actions: tuple[list[Any] | None, ...], data_format: Format, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import minari
+
+    trajectories = [Trajectory(np.full((3, 2), number), each) for number, each in enumerate(actions)]
+    whole = Demonstrations(Metadata("vector"), tuple(Demonstration(each, "expert") for each in trajectories))
+    save(whole, "expert-v0", data_format)
+    assert_same(load(["expert-v0"]), whole)
+    space = minari.load_dataset("expert-v0").action_space
+    assert all(space.contains(action) for each in trajectories if each.actions is not None for action in each.actions)
+    if actions[1] in ([0, 2], [1, 1]):
+        monkeypatch.setattr("grace_irl.demos.minari.writer.BUFFERED_STATES", 1)
+        with pytest.raises(InputError, match=r"actions from \d to \d after a space Discrete\(.*\); Minari fixes"):
+            save(whole, "expert-v1", data_format)
 
 
 def test_minari_holds_instructions_that_a_later_trajectory_has(
@@ -285,7 +308,6 @@ def test_parquet_holds_grids_with_a_long_side(grids: Demonstrations, tmp_path: P
 
 def test_parquet_holds_goals_that_come_after_a_row_group_without_any(tmp_path: Path) -> None:
     from grace_irl.demos.parquet.source import BATCH_ROWS
-    from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
 
     items = [Demonstration(Trajectory(np.zeros((BATCH_ROWS, 1))), "expert")]
     items += [Demonstration(Trajectory(np.ones((3, 1))), "expert", goals=(1,))]
@@ -296,7 +318,6 @@ def test_parquet_holds_goals_that_come_after_a_row_group_without_any(tmp_path: P
 def test_parquet_across_batches(tmp_path: Path) -> None:
     """Episodes that begin and end within batches, span several of them, and end with one."""
     from grace_irl.demos.parquet.source import BATCH_ROWS
-    from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
 
     lengths = (BATCH_ROWS, 7, 2 * BATCH_ROWS + 5, BATCH_ROWS - 12, 1)
     items, start = [], 0
