@@ -101,10 +101,7 @@ class TextPattern:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
-    for stream in (process.stdin, process.stdout):
-        if stream is not None:
-            stream.close()
-    process.wait()
+    process.communicate()  # closes the pipes, even if stdin holds bytes that the process can no longer read, and waits
 
 
 Check = Callable[[Demonstration], bool]

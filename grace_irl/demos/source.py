@@ -138,24 +138,23 @@ def stated_words(texts: Sequence[str | None], name: str, where: str) -> tuple[st
 
 
 def one_text(texts: Iterable[str | None], name: str, where: str) -> str | None:
-    """The text that all rows of an episode share; None without a text.
+    """The text that all rows of an episode share; None if no row has a text.
 
     Args:
-        texts: texts of the rows; None for a row without a text.
+        texts: texts of the rows. None is a row without a text, which does not count.
         name: name of the column.
         where: file and episode, for messages.
 
     Raises:
         InputError: different texts.
     """
-    first, *others = dict.fromkeys(texts) or [None]
-    other = min((each for each in others if each is not None), default=None)
-    if other is not None:
+    different = [*dict.fromkeys(text for text in texts if text is not None)]
+    if len(different) > 1:
         raise InputError(
-            f"{where}: {name} {repr(first)[:80]} and then {repr(other)[:80]}; expected one through the "
+            f"{where}: {name} {repr(different[0])[:80]} and then {repr(different[1])[:80]}; expected one through the "
             "episode: give each trajectory an episode of its own"
         )
-    return first
+    return different[0] if different else None
 
 
 class SetWriter(ABC):

@@ -68,6 +68,8 @@ NOT_UTF8 = pa.Array.from_buffers(
 )
 NAN = np.array([[0, 0], [0, 0], [0, np.nan], [1, 1], [1, 1.0]])
 
+NULLS = pa.array([None, 1.0, None])
+
 CASES: dict[str, tuple[Callable[[Path], Path], tuple[str, ...]]] = {
     "missing": (lambda folder: folder / "nothing.parquet", ("no such file", "check the path")),
     "empty file": (write_bytes("expert.parquet", b""), ("empty file", "expected demonstrations")),
@@ -140,6 +142,14 @@ CASES: dict[str, tuple[Callable[[Path], Path], tuple[str, ...]]] = {
     "mixed episodes": (
         write_parquet(lambda t: t.set_column(0, "episode", pa.array([0, 1, 0]))),
         ("comes back", "sort"),
+    ),
+    "null action": (
+        write_parquet(lambda t: t.set_column(0, "episode", pa.array([0] * 3)).append_column("action", NULLS)),
+        ("episode 0: column 'action' is null in 1 of 2 rows", "expected a value in each, or in none"),
+    ),
+    "null reward": (
+        write_parquet(lambda t: t.set_column(0, "episode", pa.array([0] * 3)).append_column("reward", NULLS)),
+        ("episode 0: rewards that are not finite",),
     ),
     "null episode": (
         write_parquet(lambda t: t.set_column(0, "episode", pa.array([0, None, 1]))),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from grace_irl.demos.conditions import Conditions, Funnel, shows
+from grace_irl.demos.conditions import Conditions, Funnel, TextPattern, shows
 from grace_irl.demos.trajectory import Demonstration, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.states.texts import pack
@@ -68,6 +69,20 @@ def test_conditions_that_cannot_be(about: dict[str, object], said: str) -> None:
     with pytest.raises(InputError) as error:
         Conditions(**about)  # type: ignore[arg-type]
     assert said in str(error.value)
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_a_search_whose_process_has_ended_is_refused_without_a_traceback() -> None:
+    pattern = TextPattern("timer", "--goal")
+    assert pattern.found("a timer")
+    process = pattern._process
+    assert process is not None
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and nobody has waited for it
+    with pytest.raises(InputError, match="searching a text of 7 characters takes more than"):
+        pattern.found("a timer")
+    del pattern
+    assert process.returncode is not None
 
 
 def test_apps_of_states_that_are_no_screens(tmp_path: Path) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from grace_irl.cli import main
 from grace_irl.demos import load, save
-from grace_irl.demos.trajectory import Demonstrations
+from grace_irl.demos.files import Format
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
 from tests.demos.equality import assert_same
 
@@ -120,6 +122,39 @@ def test_a_disk_without_room_for_a_minari_dataset_is_named(
     assert not [*tmp_path.glob("one/*")]
     monkeypatch.undo()
     save(whole, tmp_path / "one" / "expert-v0", "minari")
+
+
+@pytest.mark.parametrize("data_format", ["minari", "minari-arrow"])
+@pytest.mark.parametrize(
+    "actions", [(None, [0, 2]), ([-1, 0], [1, 1]), ([3, 4], None), (None, [[0.5, 1], [2, 3]]), (None, None)]
+)
+def test_the_space_of_minari_contains_all_actions(
+    actions: tuple[list[Any] | None, ...], data_format: Format, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import minari
+
+    trajectories = [Trajectory(np.full((3, 2), number), each) for number, each in enumerate(actions)]
+    whole = Demonstrations(Metadata("vector"), tuple(Demonstration(each, "expert") for each in trajectories))
+    save(whole, "expert-v0", data_format)
+    assert_same(load(["expert-v0"]), whole)
+    space = minari.load_dataset("expert-v0").action_space
+    assert all(space.contains(action) for each in trajectories if each.actions is not None for action in each.actions)
+    if actions[1] in ([0, 2], [1, 1]):
+        monkeypatch.setattr("grace_irl.demos.minari.writer.BUFFERED_STATES", 1)
+        with pytest.raises(InputError, match=r"actions from \d to \d after a space Discrete\(.*\); Minari fixes"):
+            save(whole, "expert-v1", data_format)
+
+
+def test_minari_holds_instructions_that_a_later_trajectory_has(
+    vectors: Demonstrations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, third = (each for each in vectors if each.trajectory.num_steps)
+    second = replace(second, trajectory=replace(second.trajectory, extra_info="turn left"))
+    save(whole := replace(vectors, items=(first, second, third)), "expert-v0")
+    assert_same(load(["expert-v0"]), whole)
+    monkeypatch.setattr("grace_irl.demos.minari.writer.BUFFERED_STATES", 1)
+    with pytest.raises(InputError, match=r"an instruction after trajectories without any; .*: put a traj"):
+        save(whole, "expert-v1")
 
 
 @pytest.mark.parametrize("data_format", ["hdf5", "arrow"])
@@ -265,10 +300,24 @@ def test_parquet_holds_grids_of_different_sizes_and_goals(grids: Demonstrations,
     assert_same(load([tmp_path / "set.parquet"]), mixed)
 
 
+def test_parquet_holds_grids_with_a_long_side(grids: Demonstrations, tmp_path: Path) -> None:
+    long = replace(grids[0].trajectory, states=np.zeros((6, 40_000, 1, 3), np.uint8))
+    save(replace(grids, items=(replace(grids[0], trajectory=long),)), tmp_path / "set.parquet")
+    assert load([tmp_path / "set.parquet"])[0].trajectory.states.shape == (6, 40_000, 1, 3)
+
+
+def test_parquet_holds_goals_that_come_after_a_row_group_without_any(tmp_path: Path) -> None:
+    from grace_irl.demos.parquet.source import BATCH_ROWS
+
+    items = [Demonstration(Trajectory(np.zeros((BATCH_ROWS, 1))), "expert")]
+    items += [Demonstration(Trajectory(np.ones((3, 1))), "expert", goals=(1,))]
+    save(Demonstrations(Metadata("vector"), tuple(items)), tmp_path / "set.parquet")
+    assert [item.goals for item in load([tmp_path / "set.parquet"])] == [None, (1,)]
+
+
 def test_parquet_across_batches(tmp_path: Path) -> None:
     """Episodes that begin and end within batches, span several of them, and end with one."""
     from grace_irl.demos.parquet.source import BATCH_ROWS
-    from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
 
     lengths = (BATCH_ROWS, 7, 2 * BATCH_ROWS + 5, BATCH_ROWS - 12, 1)
     items, start = [], 0
@@ -281,6 +330,26 @@ def test_parquet_across_batches(tmp_path: Path) -> None:
     demonstrations = Demonstrations(Metadata("vector"), tuple(items))
     save(demonstrations, tmp_path / "set.parquet")
     assert_same(load([tmp_path / "set.parquet"]), demonstrations)
+
+
+def test_parquet_flags_that_are_null_are_off(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {"episode": [0, 0, 0], "state": [[1.0], [2.0], [3.0]], "goal": [None, True, None]}
+    pq.write_table(pa.table({**columns, "terminated": [None, None, True]}), tmp_path / "expert.parquet")
+    (item,) = load([tmp_path / "expert.parquet"])
+    assert (item.goals, item.trajectory.terminated, item.trajectory.truncated) == ((1,), True, False)
+
+
+@pytest.mark.parametrize("texts", [["go", None], [None, "go"]])
+def test_a_parquet_row_without_an_instruction_does_not_count(texts: list[str | None], tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {"episode": [0, 0], "state": [[1.0, 2.0], [3.0, 4.0]], "instruction": texts}
+    pq.write_table(pa.table(columns), tmp_path / "expert.parquet")
+    assert load([tmp_path / "expert.parquet"])[0].trajectory.extra_info == "go"
 
 
 def test_parquet_of_others(tmp_path: Path) -> None:

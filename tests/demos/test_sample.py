@@ -201,12 +201,13 @@ def test_an_episode_larger_than_memory_is_refused(tmp_path: Path) -> None:
         StreamedTable(tmp_path / "long.parquet", Memory(64 << 10), Columns())
 
 
-def test_a_large_table_without_numbers_of_episodes_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("notes", [{}, {"note": [f"{row:06}" * 9 for row in range(4000)]}], ids=["numbers", "texts"])
+def test_a_large_table_without_numbers_of_episodes_is_refused(notes: dict[str, list[str]], tmp_path: Path) -> None:
     rows = 4000
-    table = pa.table({"done": np.arange(rows) % 10 == 9, "label": np.ones(rows, int), "a": np.zeros(rows)})
-    pq.write_table(table, tmp_path / "flags.parquet")
+    table = pa.table({"done": np.arange(rows) % 10 == 9, "label": np.ones(rows, int), "a": np.zeros(rows), **notes})
+    pq.write_table(table, tmp_path / "flags.parquet", row_group_size=400, use_dictionary=False)
     with pytest.raises(BeyondLimitError, match=r"flags\.parquet, whose episodes have no numbers, needs"):
-        open_wide_parquet(tmp_path / "flags.parquet", Memory(100 << 10))
+        open_wide_parquet(tmp_path / "flags.parquet", Memory(600 << 10 if notes else 100 << 10))
 
 
 def test_a_large_table_of_text_is_told_about_parquet(tmp_path: Path) -> None:

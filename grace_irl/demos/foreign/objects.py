@@ -223,8 +223,10 @@ def _of_mapping(value: Mapping[Any, Any], name: str, columns: Columns) -> Episod
     if is_table(list(named)) or columns.episode:
         return table_source({key: _column(part) for key, part in named.items()}, name, columns)
     if all(isinstance(part, np.ndarray) and part.ndim >= 3 for part in named.values()) and named:
-        count = min(len(part) for part in named.values())
-        rows = [{key: part[number] for key, part in named.items()} for number in range(count)]
+        counts = {key: len(part) for key, part in named.items()}
+        if len({*counts.values()}) > 1:
+            raise InputError(f"{name}: parts of {counts} episodes; expected as many in each part: correct the arrays")
+        rows = [dict(zip(named, parts, strict=True)) for parts in zip(*named.values(), strict=True)]
         return EpisodesSource(name, [*_each(rows, name)])
     raise InputError(
         f"{name}: a dict of {', '.join(map(repr, list(named)[:6])) or 'nothing'}; expected a list of dicts, one for "
@@ -315,18 +317,22 @@ def _of_buffer(buffer: Any, name: str) -> Iterator[Episode]:
         order = order[1:]
     flags = np.asarray(buffer.dones if replay else buffer.episode_starts)
     timeouts = getattr(buffer, "timeouts", None)
+    joined = getattr(buffer, "generator_ready", False)  # `RolloutBuffer.get` has joined observations and actions
     number = 0
     for place in range(buffer.n_envs):
 
-        def column(values: Any, place: int = place) -> Any:
-            """The rows of one environment, from the oldest to the newest."""
+        def column(values: Any, joined: bool = False, place: int = place) -> Any:
+            """The rows of one environment, from the oldest to the newest.
+
+            `joined` says that the environments follow one another in `values`.
+            """
             if isinstance(values, Mapping):
-                return {key: column(part) for key, part in values.items()}
-            if len(values) != len(flags):  # `RolloutBuffer.get` has joined the environments one after another
+                return {key: column(part, joined) for key, part in values.items()}
+            if joined:
                 values = np.asarray(values).reshape(buffer.n_envs, -1, *values.shape[1:]).swapaxes(0, 1)
             return np.asarray(values)[order, place]
 
-        steps = {"observations": column(buffer.observations), "actions": column(buffer.actions)}
+        steps = {"observations": column(buffer.observations, joined), "actions": column(buffer.actions, joined)}
         steps["rewards"] = column(buffer.rewards)
         if replay:
             over = column(timeouts).astype(bool) if timeouts is not None else np.zeros(len(order), bool)

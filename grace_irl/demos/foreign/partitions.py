@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 from grace_irl.contents import require_inside
 from grace_irl.demos.foreign.arrow import columns_of
 from grace_irl.demos.foreign.episode import EpisodesSource
+from grace_irl.demos.foreign.streamed import FACTOR
 from grace_irl.demos.foreign.table import Columns, table_source
-from grace_irl.demos.foreign.tables import PARQUET_FACTOR
 from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
 
@@ -48,7 +48,7 @@ def open_dataset(folder: Path, memory: Memory, columns: Columns = Columns()) -> 
         about = [pq.read_metadata(file) for file in files]
         sizes = [each.row_group(group).total_byte_size for each in about for group in range(each.num_row_groups)]
         cells = sum(each.num_rows * (each.num_columns + DEEPEST) for each in about)
-        memory.require(PARQUET_FACTOR * max(sum(sizes), 8 * cells), str(folder))
+        memory.require(FACTOR * max(sum(sizes), 8 * cells), str(folder))
         found = ds.dataset(
             [str(file) for file in files],
             format="parquet",

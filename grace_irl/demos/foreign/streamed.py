@@ -25,7 +25,13 @@ BATCH_BYTES = 8 << 20
 """Target for the size of a batch of rows in bytes."""
 
 FACTOR = 4
-"""Maximum bytes of memory per byte of a batch, while the rows of the batch become episodes."""
+"""Maximum bytes of memory per byte of a table or a batch of its rows, while the rows become episodes."""
+
+
+def table_bytes(about: pq.FileMetaData) -> int:
+    """Maximum memory in bytes that a file with this metadata needs, if it is read as a whole."""
+    stored = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
+    return int(FACTOR * max(stored, 8 * about.num_rows * about.num_columns))
 
 
 class StreamedTable:
@@ -55,7 +61,7 @@ class StreamedTable:
         names = [about.schema.column(place).path for place in range(about.num_columns)]
         found = columns.episode or column_of_episodes(names)
         if found is None or found not in names:
-            memory.require(FACTOR * self.nbytes, f"{file}, whose episodes have no numbers,")
+            memory.require(table_bytes(about), f"{file}, whose episodes have no numbers,")
         self._episode = str(found)
         first = next(self._parts())
         self.header = replace(table_source(first, str(file), columns).header, span=None)

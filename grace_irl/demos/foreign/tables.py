@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from grace_irl.demos.foreign.arrow import columns_of
 from grace_irl.demos.foreign.episode import EpisodesSource
 from grace_irl.demos.foreign.objects import source_of
-from grace_irl.demos.foreign.streamed import StreamedTable
+from grace_irl.demos.foreign.streamed import StreamedTable, table_bytes
 from grace_irl.demos.foreign.table import Columns, table_source
 from grace_irl.demos.memory import BeyondLimitError, Memory
 from grace_irl.demos.source import Source
@@ -28,7 +28,7 @@ DELIMITERS = (",", "\t", ";", "|")
 DECIMAL_COMMA = re.compile(r"-?\d+,\d+([eE][+-]?\d+)?")
 """Pattern of a number with a decimal comma. Files with such numbers separate cells by semicolons."""
 
-CSV_FACTOR, JSON_FACTOR, PARQUET_FACTOR = 6, 20, 4
+CSV_FACTOR, JSON_FACTOR = 6, 20
 """Maximum bytes of memory per byte of a file, while the file's rows become episodes."""
 
 DAMAGED = (OSError, EOFError, zlib.error, UnicodeDecodeError)
@@ -105,9 +105,7 @@ def open_wide_parquet(file: Path, memory: Memory, columns: Columns = Columns()) 
     """
     try:
         opened = pq.ParquetFile(file)
-        about = opened.metadata
-        size = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
-        if max(size, about.num_rows * about.num_columns * 8) * PARQUET_FACTOR > memory.left:
+        if table_bytes(opened.metadata) > memory.left:
             return StreamedTable(file, memory, columns)
         table = columns_of(opened.read(use_threads=False), str(file))
         pa.default_memory_pool().release_unused()  # else pyarrow keeps the freed memory for later files
@@ -168,7 +166,7 @@ def _object(line: bytes, where: str) -> dict[str, Any]:
 
 
 def _is_packed(file: Path) -> bool:
-    return file.suffix == ".gz"
+    return file.suffix.lower() == ".gz"
 
 
 def _opened(file: Path) -> Any:

@@ -45,8 +45,10 @@ class MinariWriter(SetWriter):
     The kind of the states determines the observation space of Gymnasium:
 
     - grids: `Dict(image, mission)`;
-    - vectors and images: a `Box`, or `Dict(mission, observation)` if the first trajectory has an instruction;
-    - records (states with named parts): a `Dict` of the parts.
+    - vectors and images: a `Box`, or `Dict(mission, observation)` with instructions;
+    - records (states with named parts): a `Dict` of the parts, and the instruction if there is any.
+
+    The trajectories of the first write (see `BUFFERED_STATES`) decide whether the dataset has instructions.
 
     Minari's JPEG encoding changes values, so it is not used.
 
@@ -87,7 +89,7 @@ class MinariWriter(SetWriter):
         self._pending: list[Demonstration] = []
         self._pending_states = self._pending_bytes = 0
         self._with_text = False
-        self._actions: int | None = None
+        self._actions: Any = None
         self._dataset: Any = None
         self._root: Path | None = None
 
@@ -124,7 +126,9 @@ class MinariWriter(SetWriter):
             return
         self._require_room()
         if self._dataset is None:
-            self._with_text = bool(self._pending[0].trajectory.extra_info)
+            instructed = any(item.trajectory.extra_info for item in self._pending)
+            self._with_text = instructed or self._metadata.kind in IMAGES
+            self._actions = self._action_space()
         buffers = [self._buffer(item) for item in self._pending]
         first = 0 if self._dataset is None else int(self._dataset.storage.total_episodes)
         if self._dataset is None:
@@ -151,7 +155,7 @@ class MinariWriter(SetWriter):
         self._root = Path(tempfile.mkdtemp(prefix=".grace-irl-", dir=self._place.parent))
         before = os.environ.get("MINARI_DATASETS_PATH")
         os.environ["MINARI_DATASETS_PATH"] = str(self._root)
-        spaces = {"observation_space": self._observation_space(), "action_space": self._action_space()}
+        spaces = {"observation_space": self._observation_space(), "action_space": self._actions}
         try:
             with warnings.catch_warnings():  # warnings about missing authors, links and environments
                 warnings.simplefilter("ignore", UserWarning)
@@ -203,34 +207,37 @@ class MinariWriter(SetWriter):
             parts: spaces or arrays by the name of the part.
             mission: space or values of the instruction.
         """
-        if list(parts) != [""]:
-            if not self._with_text:
-                return parts
-            if MISSION in parts or any(name.startswith(f"{MISSION}/") for name in parts):
-                raise InputError(f"{self._place}: a part named {MISSION!r} beside instructions; expected another name")
-            return parts | {MISSION: mission}
-        name = IMAGES.get(self._metadata.kind, "")
-        if name:
-            return {name: parts[""], MISSION: mission}
-        return {"observation": parts[""], MISSION: mission} if self._with_text else parts
+        if not self._with_text:
+            return parts
+        if list(parts) == [""]:
+            return {IMAGES.get(self._metadata.kind, "observation"): parts[""], MISSION: mission}
+        if MISSION in parts or any(name.startswith(f"{MISSION}/") for name in parts):
+            raise InputError(f"{self._place}: a part named {MISSION!r} beside instructions; expected another name")
+        return parts | {MISSION: mission}
 
     def _action_space(self) -> Any:
         from gymnasium.spaces import Box, Discrete
 
-        actions = self._pending[0].trajectory.actions
-        if actions is None:
-            return Discrete(1)
-        if actions.ndim == 1 and actions.dtype.kind in "iu":
-            every = [item.trajectory.actions for item in self._pending]
-            self._actions = 1 + max(int(a.max(initial=0)) for a in every if a is not None)
-            return Discrete(self._actions)
-        return Box(-np.inf, np.inf, actions.shape[1:], actions.dtype.type)
+        every = [item.trajectory.actions for item in self._pending if item.trajectory.actions is not None]
+        every = every or [np.zeros(1, np.int64)]
+        if every[0].ndim == 1 and every[0].dtype.kind in "iu":
+            # Zero is always in the space, because `_buffer` writes zeros in place of missing actions.
+            least = min(int(each.min(initial=0)) for each in every)
+            most = max(int(each.max(initial=0)) for each in every)
+            return Discrete(most - least + 1, start=least)
+        return Box(-np.inf, np.inf, every[0].shape[1:], every[0].dtype.type)
 
     def _buffer(self, demonstration: Demonstration) -> Any:
+        from gymnasium.spaces import Discrete
         from minari.data_collector.episode_buffer import EpisodeBuffer
 
         trajectory = demonstration.trajectory
         states, steps = trajectory.states, trajectory.num_steps
+        if trajectory.extra_info and not self._with_text:
+            raise InputError(
+                f"{trajectory.source or self._place}: an instruction after trajectories without any; Minari fixes the "
+                "parts of a state at the start: put a trajectory with an instruction first"
+            )
         kind = trajectory.state_kind
         texts = {part.name for part in kind.layout(states) if part.is_text}
         parts = {
@@ -238,11 +245,13 @@ class MinariWriter(SetWriter):
             for name, array in kind.parts(states).items()
         }
         observations: Any = _nested(self._named(parts, [trajectory.extra_info] * len(states)))
-        actions = np.zeros(steps, np.int64) if trajectory.actions is None else trajectory.actions
-        if self._actions is not None and actions.max(initial=0) >= self._actions:
+        actions, space = trajectory.actions, self._actions
+        if actions is None:
+            actions = np.zeros((steps, *space.shape), space.dtype)
+        if isinstance(space, Discrete) and not all(map(space.contains, (actions.min(), actions.max()))):
             raise InputError(
-                f"{trajectory.source}: action {actions.max()} after {self._actions} different ones; Minari fixes their "
-                "number at the start: put a trajectory with the largest action first"
+                f"{trajectory.source or self._place}: actions from {actions.min()} to {actions.max()} after a space "
+                f"{space}; Minari fixes the space at the start: put the smallest and the largest action first"
             )
         ends = np.arange(steps) == steps - 1
         infos = None

@@ -69,22 +69,37 @@ class EpisodeRows:
         return (max(sizes, default=0),)
 
     def numbers(
-        self, name: str, rows: int, allocate: Allocate = np.empty, shape: tuple[int, ...] | None = None
+        self,
+        name: str,
+        rows: int,
+        allocate: Allocate = np.empty,
+        shape: tuple[int, ...] | None = None,
+        missing: float | None = None,
     ) -> NDArray[Any] | None:
-        """The numbers in the first rows of a column, `(rows, …)`. None if there is no such column or if a row is null.
+        """The numbers in the first rows of a column, `(rows, …)`. None without such a column, or if all rows are null.
 
         Args:
             name: name of the column.
             rows: number of rows.
             allocate: function that returns the array.
             shape: shape of one row in the result; None for the stored shape.
+            missing: number or flag in place of each null, for a column of single numbers. If there are nulls, the array
+                gets the type of `missing`. None refuses nulls among numbers.
 
         Raises:
-            InputError: the errors of `size`.
+            InputError: a null among numbers, or the errors of `size`.
         """
         pieces = self.column(name, rows)
-        if not pieces or any(piece.null_count or pa.types.is_null(piece.type) for piece in pieces):
+        nulls = sum(piece.null_count for piece in pieces)
+        if not pieces or pa.types.is_null(pieces[0].type) or 0 < rows == nulls:
             return None
+        if nulls and missing is None:
+            raise InputError(
+                f"{self.where}: column {name!r} is null in {nulls} of {rows} rows; expected a value in each, or in "
+                "none: fill it in, or drop the column"
+            )
+        if nulls:
+            pieces = [piece.cast(pa.scalar(missing).type, safe=False).fill_null(missing) for piece in pieces]
         size = self.size(name, rows)
         array = allocate((rows, *(size if shape is None else shape)), dtype_of(value_type(pieces[0].type)))
         flat, start = array.reshape(rows, *size), 0

@@ -204,10 +204,10 @@ class ParquetSource:
         self._memory.require(count * ROW_BYTES, where)
         texts = {name: text and self._shared(text) for name in TEXT_COLUMNS for text in [rows.text(name)]}
         parts = {name: self._part(rows, name, column, allocate) for name, column in self._parts.items()}
-        flags = {name: rows.numbers(name, count) for name in STATE_COLUMNS}
+        flags = {name: rows.numbers(name, count, missing=False) for name in STATE_COLUMNS}
         goal = flags.pop("goal")
         ends = {name: each is not None and ended(each, self._name(name), where) for name, each in flags.items()}
-        rewards = rows.numbers("reward", count)
+        rewards = rows.numbers("reward", count, missing=math.nan)  # `step_rewards` accepts NaN in the last row
         rewards = rows.numbers("reward", count - 1) if rewards is None else rewards
         log_probs = rows.numbers("log_prob", count - 1)
         screenshots: list[Screenshot | None] = []

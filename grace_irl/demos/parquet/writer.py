@@ -178,9 +178,8 @@ class ParquetWriter(SetWriter):
                     f"{where}: has {name}s, and the first trajectories have none; expected the same in all: "
                     f"put trajectories with {name}s first, or write them to a file of their own"
                 )
-        if "goal" in schema.names:
-            goals = demonstration.goals
-            columns["goal"] = [None] * count if goals is None else np.isin(steps, goals)
+        goals = demonstration.goals
+        columns["goal"] = [None] * count if goals is None else np.isin(steps, goals)
         texts = {
             "role": demonstration.role,
             "task": demonstration.task,
@@ -208,8 +207,8 @@ class ParquetWriter(SetWriter):
 def _schema(demonstrations: list[Demonstration], metadata: Metadata, screenshot: pa.DataType | None) -> pa.Schema:
     """The schema with all columns that these demonstrations need.
 
-    A set whose states are screens always gets the columns for action texts and step instructions, because later
-    demonstrations may need them.
+    A set always gets the column for goals, and a set of screens the columns for action texts and step instructions,
+    because later demonstrations may need them.
 
     Args:
         demonstrations: demonstrations of the first row group.
@@ -222,7 +221,7 @@ def _schema(demonstrations: list[Demonstration], metadata: Metadata, screenshot:
     for part in kind.layout(first.states):
         column = f"{PART}{part.name}" if part.name else "state"
         fields.append(pa.field(column, _part_type(kind, part), nullable=False))
-    fields += [pa.field(name, pa.int16(), nullable=False) for name in kind.sides]
+    fields += [pa.field(name, pa.int32(), nullable=False) for name in kind.sides]
     actions = next((t.actions for t in trajectories if t.actions is not None), None)
     if actions is not None:
         number = pa.from_numpy_dtype(actions.dtype)
@@ -232,8 +231,7 @@ def _schema(demonstrations: list[Demonstration], metadata: Metadata, screenshot:
         fields.append(pa.field("reward", pa.float64()))
     if any(t.log_probs is not None for t in trajectories):
         fields.append(pa.field("log_prob", pa.float64()))
-    if any(demonstration.goals is not None for demonstration in demonstrations):
-        fields.append(pa.field("goal", pa.bool_()))
+    fields.append(pa.field("goal", pa.bool_()))
     fields += [pa.field(name, pa.bool_(), nullable=False) for name in ("terminated", "truncated")]
     texts = {"role": False, "task": False, "split": True, "instruction": False}  # null means that no split is stated
     fields += [pa.field(name, TEXT, nullable=nullable) for name, nullable in texts.items()]
@@ -277,7 +275,7 @@ def _numbers(array: NDArray[Any], column: str, kind: StateKind, schema: pa.Schem
     if pa.types.is_fixed_size_list(stored):
         return {column: pa.FixedSizeListArray.from_arrays(values, stored.list_size)}
     offsets = np.arange(rows + 1, dtype=np.int32) * flat.shape[1]
-    sides = {name: np.full(rows, array.shape[1 + place], np.int16) for place, name in enumerate(kind.sides)}
+    sides = {name: np.full(rows, array.shape[1 + place], np.int32) for place, name in enumerate(kind.sides)}
     return {column: pa.ListArray.from_arrays(pa.array(offsets), values), **sides}
 
 

@@ -63,7 +63,7 @@ def read_bytes(path: Path, memory: Memory, limit: int = MAX_BYTES) -> bytes:
     if path.exists() and not path.is_file():  # opening a pipe would block until something writes
         raise InputError(f"{path}: not a file; expected one: remove it")
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
             data = bytes(file.read(most + 1))
             size = max(len(data), os.fstat(file.fileno()).st_size)
     except (OSError, EOFError, zlib.error) as error:

@@ -196,6 +196,13 @@ def test_names_of_columns_count_whatever_their_capitals_and_the_mark_at_the_star
     assert numbers(read(tmp_path / "set.csv")) == WHOLE
 
 
+@pytest.mark.parametrize("name", ["set.CSV", "set.csv.GZ"])
+def test_the_case_of_an_ending_does_not_matter(name: str, tmp_path: Path) -> None:
+    text = b"episode,x\n0,0.5\n0,1.5\n1,2.5\n1,3.5\n"
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("GZ") else text)
+    assert numbers(read(tmp_path / name)) == WHOLE
+
+
 def test_rows_are_put_in_the_order_of_their_steps(tmp_path: Path) -> None:
     to_csv(table(step=[1, 0, 0, 1]), tmp_path / "set.csv")
     assert numbers(read(tmp_path / "set.csv")) == [[[1.5], [0.5]], [[2.5], [3.5]]]

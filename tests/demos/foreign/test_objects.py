@@ -155,17 +155,26 @@ def test_a_full_replay_buffer_of_two_environments_is_read_in_the_order_of_time(o
         ]
 
 
-def test_a_rollout_buffer_is_read_before_and_after_it_has_been_flattened() -> None:
+@pytest.mark.parametrize("width", [1, 2])
+@pytest.mark.parametrize("n_envs", [1, 2])
+def test_a_rollout_buffer_is_read_before_and_after_it_has_been_flattened(n_envs: int, width: int) -> None:
     torch = pytest.importorskip("torch")
-    buffer = buffers().RolloutBuffer(4, *boxes(), device="cpu", n_envs=2)
+    buffer = buffers().RolloutBuffer(4, *boxes(width), device="cpu", n_envs=n_envs)
     for step in range(4):
-        start = np.array([step == 0, step in (0, 2)])
-        state = np.array([[step, 0.0], [step, 1.0]], np.float32)
-        buffer.add(state, np.zeros((2, 1)), np.zeros(2), start, torch.zeros(2), torch.zeros(2))
-    before = [each.tolist() for each in states(buffer)]
-    assert before == [[[0, 0], [1, 0], [2, 0], [3, 0]], [[0, 1], [1, 1]], [[2, 1], [3, 1]]]
+        start = np.array([step in (0, 2), step == 0])[:n_envs]
+        state = np.array([[step, 0.0], [step, 1.0]], np.float32)[:n_envs, :width]
+        zeros = torch.zeros(n_envs)
+        buffer.add(state, np.full((n_envs, 1), step), np.zeros(n_envs), start, zeros, zeros)
+
+    def found() -> list[tuple[list[list[float]], list[list[float]]]]:
+        return [(each.trajectory.states.tolist(), each.trajectory.actions.tolist()) for each in read(buffer)]
+
+    before = found()
+    expected = [([[0, 0], [1, 0]], [[0]]), ([[2, 0], [3, 0]], [[2]])]
+    expected += [([[0, 1], [1, 1], [2, 1], [3, 1]], [[0], [1], [2]])] if n_envs == 2 else []
+    assert before == [([state[:width] for state in states], actions) for states, actions in expected]
     next(iter(buffer.get(2)))
-    assert [each.tolist() for each in states(buffer)] == before
+    assert found() == before
 
 
 def test_infos_of_imitation_are_never_read() -> None:
@@ -192,6 +201,10 @@ BAD: dict[str, tuple[Any, str]] = {
     "an empty dict": ([{}], "episode 0: an empty dict"),
     "other parts": ([{"a": [1, 2]}, {"b": [1, 2]}], "episode 1: parts 'b'; expected 'a'"),
     "parts of other lengths": ([{"a": [1, 2], "b": [1, 2, 3]}], r"parts of \[2, 3\] numbers"),
+    "parts of other numbers of episodes": (
+        {"a": np.zeros((5, 4, 2)), "b": np.zeros((3, 4, 2))},
+        "parts of {'a': 5, 'b': 3} episodes",
+    ),
     "a dict of nothing known": ({"x": walks()[0]}, "a dict of 'x'; expected a list of dicts"),
     "too few actions": ([{"obs": walks()[0], "acts": np.zeros(2)}], "2 actions for 4 states; expected 3"),
     "actions that are texts": ([{"obs": walks()[0], "acts": ["a", "b", "c"]}], "actions are texts"),

@@ -332,6 +332,12 @@ def test_a_file_as_long_as_allowed_is_read(read: Callable[[Path, Memory, int], o
         read(tmp_path / "a.json", Memory(10 * texts.PARSED - 1), 10)
 
 
+@pytest.mark.parametrize("name", ["a.json.gz", "a.json.GZ"])
+def test_the_case_of_an_ending_does_not_matter(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(gzip.compress(b"[]"))
+    assert texts.read_text(tmp_path / name, Memory()) == "[]"
+
+
 def test_yaml_needs_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "yaml", None)
     (tmp_path / "clock_utg.yaml").write_text("records: []")
