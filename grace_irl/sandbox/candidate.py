@@ -285,7 +285,7 @@ def _own_lines(trace: TracebackType | None, source: str) -> list[str]:
 
 def _text(error: BaseException) -> str:
     """An exception as `Type: message`. The program may define the exception's class, so even `str` may fail."""
-    name = type(error).__name__
+    name = type(error).__name__ or "an exception without a name"
     try:
         said = str(error)
     except BaseException:
