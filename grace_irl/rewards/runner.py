@@ -189,6 +189,8 @@ class InProcessRunner(_Runner):
         if self._slots.takes_action and actions is None:
             raise InputError(f"{self._name}: it rewards transitions, and a trajectory has no actions; expected them")
         _, (first,) = self._turn((), None, (), (Begin(_OFFLINE, states[0], trajectory.extra_info),), terms=False)
+        if not self._slots.takes_action:
+            self._require_usable(TurnRewards(np.array([first])))
         found = [first]
         for step, state in enumerate(states[1:]):
             taken = None if actions is None else actions[step : step + 1]
@@ -214,10 +216,13 @@ class InProcessRunner(_Runner):
             failure = explain(error, "runtime", self._source)
             raise GraceError(f"{self._name}: {failure.status}: {failure.message}") from error
         answer = TurnRewards(np.array(found, np.float64), tuple(named))
+        self._require_usable(answer)
+        return answer, first
+
+    def _require_usable(self, answer: TurnRewards) -> None:
         problem = answer.problem(SessionLimits.max_abs)
         if problem:
             raise GraceError(f"{self._name}: nonfinite: {problem}")
-        return answer, first
 
 
 class SandboxedRunner(_Runner):
