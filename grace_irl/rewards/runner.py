@@ -230,7 +230,7 @@ class SandboxedRunner(_Runner):
 
     All running episodes share one child process, which starts with the first episode. Each call of `turn` sends one
     message to this process, and several calls of `post` share one message. The first state of the first episode fixes
-    the kind, type and shape of all states.
+    the kind and shape of all states. States are sent in the type that programs receive, but states of bytes as bytes.
 
     Args:
         source: the program.
@@ -307,6 +307,8 @@ class SandboxedRunner(_Runner):
                 raise InputError(f"{self._name}: a step before any episode began; expected reset() first")
             state = begins[0].state
             kind = kind_of_state(state, self._name)
+            if getattr(state, "dtype", None) != np.uint8:  # eight times as many bytes would slow down images
+                state = kind.as_state(state)
             self._session = RewardSession(
                 self._source,
                 self._name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -124,6 +125,19 @@ def test_a_state_on_the_wire_comes_back() -> None:
         assert type(found[name]) is type(part)
     with pytest.raises(InputError, match="expected parts"):
         layout.encoded({"observation": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "said"),
+    [
+        (0, 0.5, "part 'x' of a state: float64; expected int64"),
+        (np.uint8(0), 300, "part 'x' of a state: int64; expected uint8"),
+        (0.5, "half", "part 'x' of a state: <U4; expected float64"),
+    ],
+)
+def test_a_state_whose_numbers_would_change_on_the_wire_is_refused(first: Any, later: Any, said: str) -> None:
+    with pytest.raises(InputError, match=f"{said}, as in the first one: "):
+        StateLayout.of(RECORD, {"x": first}).encoded({"x": later})
 
 
 HOSTILE = ("../x", "/etc/x", "", "a//b", "a/", "..", "a\nb", "a\x1b[2J", "x" * 201, "a\\b", "\u202e", "a\0b")
