@@ -180,6 +180,10 @@ def test_parts_of_an_archive_may_not_leave_it(tmp_path: Path) -> None:
         ({"x": np.array([b"\xff", b"a"])}, "not UTF-8"),
         ({"x": np.zeros((2, 1), np.complex128)}, "complex128; expected numbers"),
         ({"x": np.zeros((2, 0))}, "at least one number"),
+        (
+            {"x": np.array([0, 1 << 63], np.uint64)},
+            r"part 'x': 9223372036854775808; expected whole numbers below 2\*\*63",
+        ),
     ],
 )
 def test_parts_that_cannot_be_used_are_refused(parts: dict[str, np.ndarray], said: str) -> None:
