@@ -347,10 +347,13 @@ def _part(name: str, value: Any) -> Any:
     """A part of one state as an array or a text.
 
     Raises:
-        InputError: the value is neither a number, nor an array of numbers, nor a text.
+        InputError: the value is neither a number, nor an array of numbers, nor a text in UTF-8.
     """
-    if isinstance(value, str | bytes):
-        return value.decode() if isinstance(value, bytes) else str(value)
+    if isinstance(value, bytes):
+        require_utf8(value, f"part {name[:80]!a} of a state")
+        return value.decode()
+    if isinstance(value, str):
+        return str(value)
     try:
         array = np.asarray(value)
     except ValueError:

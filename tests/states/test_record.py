@@ -102,6 +102,12 @@ def test_programs_get_a_dict(mode: str) -> None:
         np.testing.assert_allclose(rewards, parts["goal/desired"][:, 1].astype(np.float64) + parts["mode"])
 
 
+def test_bytes_that_are_no_text_are_refused() -> None:
+    assert as_state({"said": "ä".encode()}) == {"said": "ä"}
+    with pytest.raises(InputError, match="part 'said' of a state: a text that is not UTF-8"):
+        as_state({"said": b"\xff"})
+
+
 def test_types_say_nothing_of_the_file() -> None:
     """A part that one file stores in single precision and another in double reaches programs alike."""
     fine = RecordStates({"x": np.full((2, 1), 1 / 3), "n": np.arange(2, dtype=np.int16)})
