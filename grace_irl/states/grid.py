@@ -213,7 +213,11 @@ class GridScrambler(Scrambler):
                 channels.
         """
         codes = tuple({int(old): int(new) for old, new in table.items()} for table in about["codes"])
-        if len(codes) not in channels or any(not 0 <= value < VALUES for table in codes for value in table.values()):
+        if (
+            len(codes) not in channels
+            or any(not 0 <= value < VALUES for table in codes for value in (*table, *table.values()))
+            or any(len(set(table.values())) < len(table) for table in codes)
+        ):
             raise ValueError(f"not a map for states of {' or '.join(map(str, channels))} channels")
         flip = (bool(about["flip"][0]), bool(about["flip"][1]))
         return cls(seed, bool(about["transpose"]), flip, codes)
