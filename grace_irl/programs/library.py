@@ -5,6 +5,7 @@ This module ranks such definitions for the user, and exports them as the source 
 
 from __future__ import annotations
 
+import keyword
 import tokenize
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -261,7 +262,7 @@ def _module(source: str) -> _Module:
                 found.imports[bound] = whole
         elif words[0] in ("def", "class", "async") and len(words) > 1:
             found.definitions.add(words[2] if words[0] == "async" else words[1])
-        elif words[1:2] in (["="], [":"]) and statement[0].type == tokenize.NAME:
+        elif words[1:2] in (["="], [":"]) and statement[0].type == tokenize.NAME and not keyword.iskeyword(words[0]):
             found.constants[words[0]] = whole
     return found
 

@@ -189,6 +189,8 @@ class InProcessRunner(_Runner):
         if self._slots.takes_action and actions is None:
             raise InputError(f"{self._name}: it rewards transitions, and a trajectory has no actions; expected them")
         _, (first,) = self._turn((), None, (), (Begin(_OFFLINE, states[0], trajectory.extra_info),), terms=False)
+        if not self._slots.takes_action:
+            self._require_usable(TurnRewards(np.array([first])))
         found = [first]
         for step, state in enumerate(states[1:]):
             taken = None if actions is None else actions[step : step + 1]
@@ -214,10 +216,13 @@ class InProcessRunner(_Runner):
             failure = explain(error, "runtime", self._source)
             raise GraceError(f"{self._name}: {failure.status}: {failure.message}") from error
         answer = TurnRewards(np.array(found, np.float64), tuple(named))
+        self._require_usable(answer)
+        return answer, first
+
+    def _require_usable(self, answer: TurnRewards) -> None:
         problem = answer.problem(SessionLimits.max_abs)
         if problem:
             raise GraceError(f"{self._name}: nonfinite: {problem}")
-        return answer, first
 
 
 class SandboxedRunner(_Runner):
@@ -225,7 +230,7 @@ class SandboxedRunner(_Runner):
 
     All running episodes share one child process, which starts with the first episode. Each call of `turn` sends one
     message to this process, and several calls of `post` share one message. The first state of the first episode fixes
-    the kind, type and shape of all states.
+    the kind and shape of all states. States are sent in the type that programs receive, but states of bytes as bytes.
 
     Args:
         source: the program.
@@ -302,6 +307,8 @@ class SandboxedRunner(_Runner):
                 raise InputError(f"{self._name}: a step before any episode began; expected reset() first")
             state = begins[0].state
             kind = kind_of_state(state, self._name)
+            if getattr(state, "dtype", None) != np.uint8:  # eight times as many bytes would slow down images
+                state = kind.as_state(state)
             self._session = RewardSession(
                 self._source,
                 self._name,

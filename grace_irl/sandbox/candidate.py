@@ -13,6 +13,7 @@ import builtins
 import errno
 import inspect
 import json
+import math
 import random
 import sys
 import types
@@ -160,7 +161,7 @@ class Reward:
 
 
 def number(value: Any, said: str = "reward_fn returned") -> float:
-    """Convert a value that a program returned to a float.
+    """Convert a value that a program returned to a float. Whole numbers that a float cannot hold become infinity.
 
     Args:
         value: number of Python or NumPy, or an array of shape () that holds a number.
@@ -170,7 +171,10 @@ def number(value: Any, said: str = "reward_fn returned") -> float:
         NotANumberError: any other value.
     """
     if isinstance(value, (float, int, np.floating, np.integer, np.bool_)):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf
     if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "fiub":
         return float(value)
     found = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
@@ -285,7 +289,7 @@ def _own_lines(trace: TracebackType | None, source: str) -> list[str]:
 
 def _text(error: BaseException) -> str:
     """An exception as `Type: message`. The program may define the exception's class, so even `str` may fail."""
-    name = type(error).__name__
+    name = type(error).__name__ or "an exception without a name"
     try:
         said = str(error)
     except BaseException:

@@ -149,7 +149,7 @@ def inspection(message: str) -> Inspection | None:
         return Inspection(
             stripped(str(found["id"])), problems, functions, bool(found["takes_action"]), int(found["size"])
         )
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
 
 

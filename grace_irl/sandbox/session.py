@@ -324,7 +324,7 @@ class RewardSession:
             try:
                 view = view[os.write(self._to, view) :]
             except BlockingIOError:
-                self._wait({self._to: select.POLLOUT, self._from: select.POLLIN}, deadline)
+                self._wait({self._to: select.POLLOUT, self._from: select.POLLIN}, deadline, within_s)
             except BrokenPipeError:
                 while self._receive():  # a failed program sends the reason before its process ends
                     pass
@@ -353,7 +353,7 @@ class RewardSession:
             try:
                 data = os.read(self._from, _READ_BYTES)
             except BlockingIOError:
-                self._wait({self._from: select.POLLIN}, deadline)
+                self._wait({self._from: select.POLLIN}, deadline, within_s)
                 continue
             if not data:
                 raise self._ended()
@@ -381,8 +381,13 @@ class RewardSession:
             raise self._over(status, message)
         return payload
 
-    def _wait(self, events: dict[int, int], deadline: float) -> None:
-        """Wait until a pipe is ready. `events` maps file descriptors of pipes to masks for `select.poll`.
+    def _wait(self, events: dict[int, int], deadline: float, within_s: float) -> None:
+        """Wait until a pipe is ready.
+
+        Args:
+            events: map from file descriptors of pipes to masks for `select.poll`.
+            deadline: end of the wait, by the clock `time.monotonic`.
+            within_s: time limit that ends at the deadline, for the message.
 
         Raises:
             GraceError: no pipe is ready at the deadline. The session is closed.
@@ -391,7 +396,8 @@ class RewardSession:
         for fd, mask in events.items():
             poller.register(fd, mask)
         if not poller.poll(max(0.0, deadline - time.monotonic()) * 1000) and time.monotonic() >= deadline:
-            raise self._over("timeout", f"no answer within {self._limits.turn_s:g} s: the time limit of one turn")
+            what = "one turn" if self._asked else "the start"
+            raise self._over("timeout", f"no answer within {within_s:g} s: the time limit of {what}")
 
     def _ended(self) -> GraceError:
         """The error to raise after the program's process has ended. The kernel's report states why it ended."""

@@ -223,7 +223,7 @@ class Player:
             if step in requests:
                 length, failure = self._ask(DEBUG, b"")
                 if failure is not None:
-                    return failure
+                    return _at(failure, f"state {step} of trajectory {number}")
                 text = self._read(_size(length)).decode("utf-8", "replace")
                 if feed.texts is not None:
                     feed.texts.debug(requests[step], text)

@@ -104,12 +104,12 @@ def kinds_of_space(space: Any) -> tuple[StateKind, ...]:
 
 
 def require_finite(states: Any, part: str = "") -> None:
-    """Refuse NaN and infinity in states of running episodes: an array, a record, or a sequence of states.
+    """Refuse NaN and infinity in states of running episodes: an array, a number, a record, or a sequence of these.
 
     Raises:
         InputError: a number that is not finite. `part` names the part of a record that holds it.
     """
-    dtype = getattr(states, "dtype", None)
+    dtype = np.dtype(float) if isinstance(states, float) else getattr(states, "dtype", None)
     if dtype is not None and dtype.kind != "O":
         if dtype.kind == "f" and not np.isfinite(states).all():
             which = f"part {part!r} of an observation" if part else "an observation"
@@ -119,7 +119,7 @@ def require_finite(states: Any, part: str = "") -> None:
             require_finite(value, name)
     elif isinstance(states, list | tuple) or (dtype is not None and states.ndim):
         for state in states:
-            require_finite(state)
+            require_finite(state, part)
 
 
 def as_state(state: Any, kind: StateKind | None = None) -> Any:

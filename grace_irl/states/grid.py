@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from grace_irl.errors import InputError
 from grace_irl.states.kind import VALUES, Census, PartLayout, Scrambler, StateKind, States, ValueTally
-from grace_irl.states.vector import require_numbers
+from grace_irl.states.vector import require_int64, require_numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -82,6 +82,7 @@ class GridKind(StateKind):
         if not (states.shape[3] == CHANNELS and states.dtype.kind in "iu"):
             raise InputError(f"{where}: grid states are {self.describe(states)}; {_advice(states)}")
         require_numbers(states, where)
+        require_int64(states, where)
 
     def numbers(self, states: States) -> NDArray[np.float64]:
         """See `StateKind`."""
@@ -212,7 +213,11 @@ class GridScrambler(Scrambler):
                 channels.
         """
         codes = tuple({int(old): int(new) for old, new in table.items()} for table in about["codes"])
-        if len(codes) not in channels or any(not 0 <= value < VALUES for table in codes for value in table.values()):
+        if (
+            len(codes) not in channels
+            or any(not 0 <= value < VALUES for table in codes for value in (*table, *table.values()))
+            or any(len(set(table.values())) < len(table) for table in codes)
+        ):
             raise ValueError(f"not a map for states of {' or '.join(map(str, channels))} channels")
         flip = (bool(about["flip"][0]), bool(about["flip"][1]))
         return cls(seed, bool(about["transpose"]), flip, codes)

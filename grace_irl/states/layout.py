@@ -139,9 +139,15 @@ def _encoded(part: PartLayout, value: Any) -> bytes:
             raise InputError(f"part {part.name!r} of a state is {type(value).__name__}; expected a text")
         data = value.encode()
         return LENGTH.pack(len(data)) + data
-    array = np.asarray(value, part.dtype)
+    which = f"part {part.name!r} of a state" if part.name else "a state"
+    found = np.asarray(value)
+    try:
+        array = found.astype(part.dtype, casting="same_kind", copy=False)
+    except TypeError:
+        raise InputError(
+            f"{which}: {found.dtype}; expected {np.dtype(part.dtype)}, as in the first one: give all states one type"
+        ) from None
     if array.shape != part.shape:
-        which = f"part {part.name!r} of a state" if part.name else "a state"
         raise InputError(f"{which} of shape {array.shape}; expected {part.shape}, as the first one")
     return array.tobytes()
 

@@ -14,6 +14,7 @@ from grace_irl.states.image import IMAGE
 from grace_irl.states.kind import Census, PartLayout, Parts, Scrambler, StateKind, States, layout_of
 from grace_irl.states.masks import require_unmasked
 from grace_irl.states.texts import pack, require_utf8
+from grace_irl.states.vector import require_int64
 
 MOST_PARTS = 1_000
 LONGEST_NAME = 200
@@ -96,6 +97,7 @@ class RecordKind(StateKind):
                 )
             if 0 in array.shape:
                 raise InputError(f"{where}, part {name!r}: of shape {array.shape[1:]}; expected at least one number")
+            require_int64(array, f"{where}, part {name!r}")
             if array.dtype.kind == "f" and not np.isfinite(array).all():
                 step = int(np.argwhere(~np.isfinite(array))[0][0])
                 raise InputError(
@@ -345,10 +347,13 @@ def _part(name: str, value: Any) -> Any:
     """A part of one state as an array or a text.
 
     Raises:
-        InputError: the value is neither a number, nor an array of numbers, nor a text.
+        InputError: the value is neither a number, nor an array of numbers, nor a text in UTF-8.
     """
-    if isinstance(value, str | bytes):
-        return value.decode() if isinstance(value, bytes) else str(value)
+    if isinstance(value, bytes):
+        require_utf8(value, f"part {name[:80]!a} of a state")
+        return value.decode()
+    if isinstance(value, str):
+        return str(value)
     try:
         array = np.asarray(value)
     except ValueError:

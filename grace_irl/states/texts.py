@@ -75,4 +75,4 @@ def require_utf8(value: bytes, where: str) -> None:
         value.decode()
     except UnicodeDecodeError as error:
         found = f"{where or 'trajectory'}: a text that is not UTF-8 ({error.reason})"
-        raise InputError(f"{found}; expected UTF-8: read the trajectory from its file again") from None
+        raise InputError(f"{found}; expected UTF-8: encode it again") from None

@@ -130,6 +130,16 @@ def require_exact(states: NDArray[Any], where: str) -> None:
         )
 
 
+def require_int64(states: NDArray[Any], where: str) -> None:
+    """Refuse whole numbers that programs would receive as negative ones, because int64 does not hold them.
+
+    Raises:
+        InputError: a whole number from 2**63.
+    """
+    if states.dtype.kind == "u" and states.dtype.itemsize == 8 and (most := states.max()) > np.iinfo(np.int64).max:
+        raise InputError(f"{where}: {most}; expected whole numbers below 2**63: write smaller ones")
+
+
 def require_numbers(states: NDArray[Any], where: str) -> None:
     """Refuse arrays of empty states.
 

@@ -185,6 +185,13 @@ class RewardRunnerSuite(ABC):
                     way(runner)
                 assert "\n" not in str(failure[0])
 
+    def test_a_trajectory_needs_a_finite_reward_for_its_first_state(self) -> None:
+        source = (
+            "class Reward:\n    def reward_fn(self, state):\n        return float('nan') if state[0] > 5 else 0.0\n"
+        )
+        with closing(self.make(source)) as runner, raises(GraceError, "nonfinite: reward nan"):
+            runner.rewards([Trajectory(np.array([[9.0], [1.0]]))])
+
     def test_it_may_be_closed_twice(self) -> None:
         runner = self.make(REMEMBERS)
         runner.turn((), None, (), [Begin(0, np.array([3.0]), "")])

@@ -162,6 +162,16 @@ def test_no_map(content: str, vectors: Demonstrations, tmp_path: Path) -> None:
         scramble([tmp_path / "set.parquet"], tmp_path / "copy.parquet", 0, tmp_path / "map.json")
 
 
+@pytest.mark.parametrize("codes", [{"300": 1}, {"-1": 1}, {"0": 256}, {"0": 7, "1": 7}])
+def test_no_map_of_codes(codes: dict[str, int], grids: Demonstrations, tmp_path: Path) -> None:
+    save(grids, tmp_path / "set.parquet")
+    _, place = scramble([tmp_path / "set.parquet"], tmp_path / "copy.parquet", 0)
+    about = json.loads(place.read_text())
+    place.write_text(json.dumps(about | {"codes": [codes, *about["codes"][1:]]}))
+    with pytest.raises(InputError, match="not a scramble map"):
+        scramble([tmp_path / "set.parquet"], tmp_path / "again.parquet", 0, place)
+
+
 def test_a_map_of_other_states(vectors: Demonstrations, grids: Demonstrations, tmp_path: Path) -> None:
     save(vectors, tmp_path / "v.parquet")
     save(grids, tmp_path / "g.parquet")

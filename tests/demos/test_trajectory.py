@@ -42,6 +42,10 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "masked states": (lambda: Trajectory(MASKED), "trajectory: masked values"),
     "masked actions": (lambda: Trajectory(STATES, MASKED[:3]), "trajectory, actions: masked values"),
     "a masked part": (lambda: RecordStates({"arm": MASKED}), "part 'arm': masked values"),
+    "codes": (
+        lambda: Trajectory(np.full((2, 1, 1, 3), 1 << 63, np.uint64)),
+        r"trajectory: 9223372036854775808; .* 2\*\*63",
+    ),
     "fields": (lambda: Demonstrations(Metadata("vector", ("x",)), (made(),)), "1 names of fields for states of 2"),
     "no demonstration": (lambda: Demonstrations(Metadata("vector"), (Trajectory(STATES),)), "expected Demonstrations"),  # type: ignore[arg-type]
 }

@@ -182,3 +182,18 @@ def test_imports_in_brackets_come_along() -> None:
     uses = reusable(usages(known, programs, ["a", "b"]), programs, ["a", "b"])
     text = library_source(uses, programs, {}, title="A library.", facts=())
     assert "from numpy import (array as arr, zeros as z,)" in text
+
+
+def test_a_guarded_import_is_no_constant() -> None:
+    """A `try` around an import is not copied for a function that has a `try` of its own."""
+    source = (
+        "try:\n    import cmath\nexcept ImportError:\n    cmath = None\nelse:\n    pass\nfinally:\n    pass\n\n\n"
+        "def f(x):\n    try:\n        return 1 / x\n    except ZeroDivisionError:\n        return 0\n"
+        "    else:\n        pass\n    finally:\n        pass\n"
+    )
+    programs, known = told(source, source + "\nx = 1\n")
+    uses = reusable(usages(known, programs, ["a", "b"]), programs, ["a", "b"])
+    text = library_source(uses, programs, {}, title="A library.", facts=())
+    space: dict[str, object] = {}
+    exec(compile(text, "library.py", "exec"), space)
+    assert space["f"](0) == 0  # type: ignore[operator]

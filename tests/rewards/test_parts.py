@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -181,10 +182,11 @@ def test_states_of_another_kind_are_refused(tmp_path: Path, trust: bool) -> None
         grace_irl.load_reward(path).rewards([Trajectory(pixels)])
 
 
+@pytest.mark.parametrize("goal", [np.array([0, np.nan, 0]), [0.0, math.nan, 0.0], (0, 0, -math.inf)])
 @pytest.mark.parametrize("trust", [True, False])
-def test_observations_with_nan_are_refused(tmp_path: Path, trust: bool) -> None:
+def test_observations_with_nan_are_refused(tmp_path: Path, trust: bool, goal: Any) -> None:
     def spoilt(seen: dict[str, Any]) -> dict[str, Any]:
-        return seen if seen["inner"]["phase"] < 2 else seen | {"goal": np.array([0, np.nan, 0])}
+        return seen if seen["inner"]["phase"] < 2 else seen | {"goal": goal}
 
     broken = gymnasium.wrappers.TransformObservation(Arm(), spoilt, Arm().observation_space)
     reward = loaded(tmp_path / "reward.py", trust)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
 from grace_irl.rewards import InProcessRunner, RewardRunner, SandboxedRunner
+from grace_irl.sandbox.session import Begin
 from grace_irl.testing.rewards import MOVES, PROGRAMS, RewardRunnerSuite, episodes
 
 
@@ -31,3 +34,13 @@ def test_both_give_the_same_rewards(name: str) -> None:
 def test_transitions_need_actions() -> None:
     with pytest.raises(InputError, match="rewards transitions, and a trajectory has no actions"):
         InProcessRunner(MOVES, "r").rewards([Trajectory(np.zeros((3, 1)))])
+
+
+@pytest.mark.parametrize("runner", [InProcessRunner, SandboxedRunner])
+@pytest.mark.parametrize("first", [np.array([0]), np.array([False]), np.array([0], np.float32), [0]])
+def test_later_states_keep_their_precision_whatever_the_first_one_is(
+    runner: type[InProcessRunner | SandboxedRunner], first: Any
+) -> None:
+    with runner("class Reward:\n    def reward_fn(self, state):\n        return float(state[0])\n", "r") as made:
+        made.turn((), None, (), [Begin(0, first, "")])
+        assert made.turn((0,), None, [np.array([0.1])]).rewards.tolist() == [0.1]

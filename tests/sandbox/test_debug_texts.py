@@ -50,6 +50,13 @@ def test_a_broken_debug_fn_leaves_the_rewards(sandbox: Sandbox, mode: Mode) -> N
     assert outcome.debug == ("debug_fn raised ZeroDivisionError: division by zero",)
 
 
+@BOTH
+def test_a_debug_fn_that_leaves_is_named_with_its_state(sandbox: Sandbox, mode: Mode) -> None:
+    source = one("return 1") + "    def debug_fn(self, state):\n        raise SystemExit\n"
+    outcome = sandbox.run(source, sandbox.put(vectors()), [2, 1], mode=mode, debug=[DebugRequest(1, 3)])
+    assert (outcome.status, outcome.message) == ("killed", "SystemExit (state 3 of trajectory 1)")
+
+
 def test_two_sets_are_compared(sandbox: Sandbox) -> None:
     handle = sandbox.put(vectors())
     outcome = sandbox.debug_sets(SETS, handle, [(2, 0), (0, 1)], [(1, 3)])

@@ -29,8 +29,10 @@ from tests.sandbox.samples import BOTH, COUNTER, one, vectors
         (one("return None"), "type", "NoneType"),
         (one("return float('nan')"), "nonfinite", "nan"),
         (one("return 1e10"), "nonfinite", "1e+10"),
+        (one("return -(10**400)"), "nonfinite", "reward -inf for state 0 of trajectory 0"),
         (one("return 'x' * 10 ** 12"), "memory", "MemoryError"),
         (one("raise SystemExit"), "killed", "SystemExit"),
+        (one("raise type('', (Exception,), {})"), "runtime", "an exception without a name (state 0 of trajectory 0)"),
         (one("while True: pass"), "timeout", "the time limit"),
     ],
 )  # fmt: skip

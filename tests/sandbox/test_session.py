@@ -291,6 +291,12 @@ def test_a_first_state_that_a_program_cannot_read_is_no_fault_of_its_init(pool: 
         opened(pool, one("return float(state[7])")).turn((), None, (), [begin()])
 
 
+def test_a_start_that_takes_too_long_names_its_own_limit(pool: ZygotePool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "_START_S", 2e-5)
+    with pytest.raises(GraceError, match="no answer within 2e-05 s: the time limit of the start"):
+        opened(pool, COUNTER, limits=SessionLimits(turn_s=1e-5))
+
+
 def test_nothing_is_left_of_a_session(pool: ZygotePool) -> None:
     session = opened(pool, COUNTER)
     session.turn((), None, (), [begin()])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from grace_irl.sandbox.job import inspection
 from grace_irl.sandbox.protocol import Mode, Sandbox
 from tests.sandbox.samples import BOTH, TRANSITION, one, vectors
 
@@ -127,3 +128,10 @@ def test_inspection_of_what_does_not_parse(sandbox: Sandbox, source: str) -> Non
     assert found.problems
     assert len(found.id) == 16
     assert sandbox.run(source, sandbox.put(vectors()), [0]).status in ("syntax", "rejected", "contract", "killed")
+
+
+@pytest.mark.parametrize("size", ["Infinity", "-Infinity", "NaN", "1e999", '"x"', "null", "[]", "9" * 5_000])
+def test_an_inspection_that_is_forged_is_none(size: str) -> None:
+    assert inspection('{"id": "x", "functions": [], "problems": [], "takes_action": true, "size": 1}') is not None
+    forged = f'{{"id": "x", "functions": [], "problems": [], "takes_action": true, "size": {size}}}'
+    assert inspection(forged) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -101,6 +102,12 @@ def test_programs_get_a_dict(mode: str) -> None:
         np.testing.assert_allclose(rewards, parts["goal/desired"][:, 1].astype(np.float64) + parts["mode"])
 
 
+def test_bytes_that_are_no_text_are_refused() -> None:
+    assert as_state({"said": "ä".encode()}) == {"said": "ä"}
+    with pytest.raises(InputError, match="part 'said' of a state: a text that is not UTF-8"):
+        as_state({"said": b"\xff"})
+
+
 def test_types_say_nothing_of_the_file() -> None:
     """A part that one file stores in single precision and another in double reaches programs alike."""
     fine = RecordStates({"x": np.full((2, 1), 1 / 3), "n": np.arange(2, dtype=np.int16)})
@@ -124,6 +131,19 @@ def test_a_state_on_the_wire_comes_back() -> None:
         assert type(found[name]) is type(part)
     with pytest.raises(InputError, match="expected parts"):
         layout.encoded({"observation": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "said"),
+    [
+        (0, 0.5, "part 'x' of a state: float64; expected int64"),
+        (np.uint8(0), 300, "part 'x' of a state: int64; expected uint8"),
+        (0.5, "half", "part 'x' of a state: <U4; expected float64"),
+    ],
+)
+def test_a_state_whose_numbers_would_change_on_the_wire_is_refused(first: Any, later: Any, said: str) -> None:
+    with pytest.raises(InputError, match=f"{said}, as in the first one: "):
+        StateLayout.of(RECORD, {"x": first}).encoded({"x": later})
 
 
 HOSTILE = ("../x", "/etc/x", "", "a//b", "a/", "..", "a\nb", "a\x1b[2J", "x" * 201, "a\\b", "\u202e", "a\0b")
@@ -166,6 +186,10 @@ def test_parts_of_an_archive_may_not_leave_it(tmp_path: Path) -> None:
         ({"x": np.array([b"\xff", b"a"])}, "not UTF-8"),
         ({"x": np.zeros((2, 1), np.complex128)}, "complex128; expected numbers"),
         ({"x": np.zeros((2, 0))}, "at least one number"),
+        (
+            {"x": np.array([0, 1 << 63], np.uint64)},
+            r"part 'x': 9223372036854775808; expected whole numbers below 2\*\*63",
+        ),
     ],
 )
 def test_parts_that_cannot_be_used_are_refused(parts: dict[str, np.ndarray], said: str) -> None:

@@ -90,8 +90,9 @@ def parse(data: bytes | str, where: str = "") -> etree._Element:
         )
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise InputError(f"{where}: XML with a DOCTYPE or entities; expected a plain <hierarchy>: remove them")
-    if text.count("<") > 2 * MAX_NODES:
-        raise InputError(f"{where}: {text.count('<'):,} tags; expected a screen of at most {MAX_NODES:,} nodes")
+    opening = text.count("<") - text.count("</")
+    if opening > MAX_NODES + 1:  # the root is no node
+        raise InputError(f"{where}: {opening:,} opening tags; expected a screen of at most {MAX_NODES:,} nodes")
     try:
         encoded = text.encode()
     except UnicodeEncodeError:

@@ -41,6 +41,7 @@ REFUSED = {
     "1,000,000 deep": (nested(1_000_000), "tags"),
     "one too deep": (nested(markup.MAX_DEPTH + 1), "deeper than 256"),
     "too many nodes": (f"<hierarchy>{'<node/>' * 200_001}</hierarchy>", "tags"),
+    "one node too many": (f"<hierarchy>{'<node/>' * (markup.MAX_NODES + 1)}</hierarchy>", "tags"),
     "a long text": (f'<hierarchy><node text="{"a" * 12_000_000}"/></hierarchy>', "longer than 10,000,000 bytes"),
     "50 MB": (f'<hierarchy><node text="{"a" * 50_000_000}"/></hierarchy>', "bytes"),
     "50 MB of nodes": (f"<hierarchy>{'<node/>' * 7_000_000}</hierarchy>", "bytes"),
@@ -131,8 +132,8 @@ def test_hostile_xml_takes_little_memory_and_no_stack() -> None:
 
 def test_the_largest_screens_that_are_taken() -> None:
     assert len(list(markup.parse(nested(markup.MAX_DEPTH)).iter())) == markup.MAX_DEPTH
-    many = f"<hierarchy>{'<node/>' * (markup.MAX_NODES - 1)}</hierarchy>"
-    assert len(markup.parse(many)) == markup.MAX_NODES - 1
+    for node in ("<node/>", "<node></node>"):
+        assert len(markup.parse(f"<hierarchy>{node * markup.MAX_NODES}</hierarchy>")) == markup.MAX_NODES
     assert etree.fromstring(nested(markup.MAX_DEPTH)) is not None  # by lxml's own defaults, as programs parse
     long = markup.write(markup.parse(f'<hierarchy><node text="{"a" * 9_000_000}"/></hierarchy>'))
     assert etree.fromstring(long)[0].get("text") == "a" * 9_000_000
