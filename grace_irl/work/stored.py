@@ -279,9 +279,10 @@ class StoredJob:
         submitter = None if waits is None else (Pulses() if pulses is None else pulses)[waits]
         if submitter is not None and submitter.stopped():
             raise Cancelled(f"{self.folder}: its submitter has ended")
-        with self._claimed() as claim, (self.folder / TOLD).open("w", encoding="utf-8") as told:
+        with self._claimed() as claim, contextlib.ExitStack() as opened:
             if self.done:  # another worker has just finished the job
                 return
+            told = opened.enter_context((self.folder / TOLD).open("w", encoding="utf-8"))
 
             def tell(message: Any) -> None:
                 told.write(json.dumps(message) + "\n")

@@ -203,6 +203,21 @@ def test_a_claim_that_somebody_else_has_taken_is_lost(tmp_path: Path, monkeypatc
     assert claim.read_text() == "another 0\n"
 
 
+def test_messages_of_a_job_that_another_worker_has_just_ended_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, read = stored_job(tmp_path / "job", "add", first=1, second=1), StoredJob._job
+
+    def ended_meanwhile(self: StoredJob) -> Any:
+        (self.folder / "told.jsonl").write_text('"half"\n')
+        (self.folder / DONE).write_text('{"result": 2}\n')
+        return read(self)
+
+    monkeypatch.setattr(StoredJob, "_job", ended_meanwhile)
+    job.work()
+    assert (job.folder / "told.jsonl").read_text() == '"half"\n'
+
+
 def test_jobs_end_with_the_process_that_waits_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "STALE_S", 3 * stored.BEAT_S)
     waits = "import sys\nfrom pathlib import Path\nfrom grace_irl.work import FolderExecutor, Job\n"
