@@ -34,7 +34,7 @@ def keyworded(message: str, keywords: Mapping[str, Sequence[str]]) -> str:
     def word(found: re.Match[str]) -> str:
         message = found.string
         name, value = found[1].replace("-", "_"), found[2]
-        if f"{name}s" in keywords:  # a flag that may be repeated, such as --set
+        if name not in keywords and f"{name}s" in keywords:  # a flag that may be repeated, such as --set
             name = f"{name}s"
         if name not in keywords:
             return found[0]

@@ -5,7 +5,8 @@ import pytest
 from grace_irl.errors import InputError
 from grace_irl.keyworded import in_keywords, keyworded
 
-KEYWORDS = {"sample": (), "sets": (), "negatives": (), "label": ("all", "last"), "validation": (), "resume": ()}
+NAMES = ("sample", "sets", "negatives", "validation", "resume", "repair", "repairs")
+KEYWORDS = {**dict.fromkeys(NAMES, ()), "label": ("all", "last")}
 
 SAID = {
     "name a file with --negatives, or choose --label last": "name a file with negatives=, or choose label='last'",
@@ -16,6 +17,7 @@ SAID = {
     "go on: grace-irl fit --resume runs/a --label all": "go on: grace-irl fit --resume runs/a --label all",
     "--sample 1M with --sample 2.5G": "sample=1M with sample=2.5G",
     "--set 'a': no '='": "sets='a': no '='",
+    "--repair: no effect": "repair: no effect",
     "--unknown stays, and so does a--negatives": "--unknown stays, and so does a--negatives",
 }
 
