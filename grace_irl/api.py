@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack, get_args
@@ -22,6 +23,7 @@ from grace_irl.demos.trajectory import Demonstrations, LabelRule
 from grace_irl.errors import InputError
 from grace_irl.keyworded import in_keywords
 from grace_irl.keywords import FitSettings
+from grace_irl.methods import registry
 from grace_irl.notebook import frame
 from grace_irl.propose.protocol import Proposer, require_proposer
 from grace_irl.runs import fit as fits
@@ -47,9 +49,12 @@ if TYPE_CHECKING:
 def _keywords() -> dict[str, Sequence[str]]:
     """Map from keywords to their choices; () for a keyword without fixed choices.
 
-    The keywords are the settings of the default method, `kind` and `executor`.
+    The keywords are the settings of all methods, `kind` and `executor`.
     """
-    choices = {each.keyword: each.choices for each in settings_of().values() if each.keyword}
+    choices: dict[str, Sequence[str]] = {}
+    for method in registry.names():
+        with suppress(InputError):  # the package of a method cannot be loaded
+            choices |= {each.keyword: each.choices for each in settings_of(method).values() if each.keyword}
     return {**choices, "kind": tuple(KINDS), "executor": get_args(Kind)}
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+import grace_irl
 from grace_irl.errors import InputError
 from grace_irl.keyworded import in_keywords, keyworded
 
@@ -18,6 +19,9 @@ SAID = {
     "--sample 1M with --sample 2.5G": "sample=1M with sample=2.5G",
     "--set 'a': no '='": "sets='a': no '='",
     "--repair: no effect": "repair: no effect",
+    "--no-repair: no effect": "repair=False: no effect",
+    "give --no-repair with it": "give repair=False with it",
+    "--resume run.jsonl: no such file": "resume=run.jsonl: no such file",
     "--unknown stays, and so does a--negatives": "--unknown stays, and so does a--negatives",
 }
 
@@ -35,6 +39,11 @@ def test_an_error_keeps_its_type_and_its_place() -> None:
     with pytest.raises(InputError, match=r"^label: no$") as error:
         fails()
     assert error.traceback[-1].name == "fails"
+
+
+def test_settings_of_all_methods_are_keywords() -> None:
+    with pytest.raises(InputError, match=r"^task=absent\.toml: no such file"):
+        grace_irl.fit(method="eureka", task="absent.toml")
 
 
 def test_a_function_adds_its_own_arguments() -> None:
