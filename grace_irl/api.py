@@ -232,21 +232,17 @@ def comparison(folder: str | Path) -> DataFrame:
     Raises:
         InputError: the folder has no results, or pandas is not installed.
     """
+    from grace_irl.compare.table import TEXTS
+
     place = ComparisonFolder(Path(folder)).csv
     try:
         text = place.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"{place}: {error.strerror}; expected the folder of a comparison with a result") from None
     head, *rows = csv.reader(text.splitlines())
-    return frame([dict(zip(head, map(_value, row), strict=True)) for row in rows], head)
-
-
-def _value(cell: str) -> str | float | None:
-    """Convert a cell of a table: to a number if possible, and to None if the cell is empty."""
-    try:
-        return float(cell) if cell else None
-    except ValueError:
-        return cell
+    kind = {name: str if name in TEXTS else float for name in head}
+    table = [{name: kind[name](cell) if cell else None for name, cell in zip(head, row, strict=True)} for row in rows]
+    return frame(table, head)
 
 
 def _report(folder: Path, note: Callable[[str], None] | None, demonstrations: Demonstrations | None) -> None:
