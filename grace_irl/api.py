@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack, get_args
@@ -22,6 +23,7 @@ from grace_irl.demos.trajectory import Demonstrations, LabelRule
 from grace_irl.errors import InputError
 from grace_irl.keyworded import in_keywords
 from grace_irl.keywords import FitSettings
+from grace_irl.methods import registry
 from grace_irl.notebook import frame
 from grace_irl.propose.protocol import Proposer, require_proposer
 from grace_irl.runs import fit as fits
@@ -47,9 +49,12 @@ if TYPE_CHECKING:
 def _keywords() -> dict[str, Sequence[str]]:
     """Map from keywords to their choices; () for a keyword without fixed choices.
 
-    The keywords are the settings of the default method, `kind` and `executor`.
+    The keywords are the settings of all methods, `kind` and `executor`.
     """
-    choices = {each.keyword: each.choices for each in settings_of().values() if each.keyword}
+    choices: dict[str, Sequence[str]] = {}
+    for method in registry.names():
+        with suppress(InputError):  # the package of a method cannot be loaded
+            choices |= {each.keyword: each.choices for each in settings_of(method).values() if each.keyword}
     return {**choices, "kind": tuple(KINDS), "executor": get_args(Kind)}
 
 
@@ -227,21 +232,17 @@ def comparison(folder: str | Path) -> DataFrame:
     Raises:
         InputError: the folder has no results, or pandas is not installed.
     """
+    from grace_irl.compare.table import TEXTS
+
     place = ComparisonFolder(Path(folder)).csv
     try:
         text = place.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"{place}: {error.strerror}; expected the folder of a comparison with a result") from None
     head, *rows = csv.reader(text.splitlines())
-    return frame([dict(zip(head, map(_value, row), strict=True)) for row in rows], head)
-
-
-def _value(cell: str) -> str | float | None:
-    """Convert a cell of a table: to a number if possible, and to None if the cell is empty."""
-    try:
-        return float(cell) if cell else None
-    except ValueError:
-        return cell
+    kind = {name: str if name in TEXTS else float for name in head}
+    table = [{name: kind[name](cell) if cell else None for name, cell in zip(head, row, strict=True)} for row in rows]
+    return frame(table, head)
 
 
 def _report(folder: Path, note: Callable[[str], None] | None, demonstrations: Demonstrations | None) -> None:

@@ -14,8 +14,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 FLAG = re.compile(r"(?<![\w-])--([a-z][a-z-]*)(?: ([^\s,;:()]+))?")
-VALUE = re.compile(r"[A-Z]+…?|[\d.]+[kKMGT]?|'.*'|\S*/\S*")
-"""Pattern of the value of a flag: a placeholder, a number or a size, a quoted text, or a path."""
+VALUE = re.compile(r"[A-Z]+…?|[\d.]+[kKMGT]?|'.*'|\S*/\S*|\S+\.\w+")
+"""Pattern of the value of a flag: a placeholder, a number or a size, a quoted text, a path, or the name of a file."""
 
 COMMAND = re.compile(r"grace-irl [^;,]*")
 """Pattern of a whole command in a message. `keyworded` leaves commands unchanged."""
@@ -24,7 +24,8 @@ COMMAND = re.compile(r"grace-irl [^;,]*")
 def keyworded(message: str, keywords: Mapping[str, Sequence[str]]) -> str:
     """Replace the flags in a message by keywords.
 
-    For example, `--negatives` becomes `negatives=`, and `--label last` becomes `label='last'`.
+    For example, `--negatives` becomes `negatives=`, `--label last` becomes `label='last'`, and `--no-repair` becomes
+    `repair=False`.
 
     Args:
         message: the message.
@@ -34,8 +35,10 @@ def keyworded(message: str, keywords: Mapping[str, Sequence[str]]) -> str:
     def word(found: re.Match[str]) -> str:
         message = found.string
         name, value = found[1].replace("-", "_"), found[2]
-        if f"{name}s" in keywords:  # a flag that may be repeated, such as --set
+        if name not in keywords and f"{name}s" in keywords:  # a flag that may be repeated, such as --set
             name = f"{name}s"
+        if name.startswith("no_") and name[3:] in keywords:
+            return f"{name[3:]}=False" + (f" {value}" if value else "")
         if name not in keywords:
             return found[0]
         if value is None:

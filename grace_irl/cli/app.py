@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
@@ -105,8 +105,8 @@ def misused(error: Exception, arguments: Sequence[str] = ()) -> str | None:
     if (option := getattr(error, "option_name", "")) and context and context.info_name == "fit":
         from grace_irl.runs.config import other_methods
 
-        recording = dict(pairwise(arguments)).get("--replay", "")
-        if recording and not os.path.exists(recording):  # the recording would have named the method
+        recording = dict(_words(arguments)).get("--replay", "")
+        if recording and not os.path.exists(os.path.expanduser(recording)):  # the recording would have named the method
             said = f"{recording}: no such file; expected the folder of a run, or a recording, for --replay"
         elif other := other_methods(option, ""):
             said = f"{option} has no effect with this method; expected it with --method {other}, or left out"
@@ -163,11 +163,10 @@ def method_of(arguments: Sequence[str]) -> str:
     The parser needs the method, because the settings of the method are flags of `fit`.
     """
     words: dict[str, str] = {}
-    for flag, after in pairwise([*arguments, ""]):
-        name, found, value = flag.partition("=")
-        words[name] = value if found else after
-        if name == "--set" and words[name].partition("=")[0].strip() == "method":
-            words["method"] = words[name].partition("=")[2].strip(" \"'")
+    for name, value in _words(arguments):
+        words[name] = value
+        if name == "--set" and value.partition("=")[0].strip() == "method":
+            words["method"] = value.partition("=")[2].strip(" \"'")
     named = words.get("--method") or os.environ.get("GRACE_IRL_METHOD") or words.get("method")
     file = words.get("--resume") or words.get("--replay") or words.get("--config") or os.environ.get("GRACE_IRL_CONFIG")
     if named or not file:
@@ -175,6 +174,13 @@ def method_of(arguments: Sequence[str]) -> str:
     from grace_irl.runs.config import method_named
 
     return method_named(Path(os.path.expanduser(file)))
+
+
+def _words(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The words of an unparsed command line, each with the value that it has if it is a flag."""
+    for flag, after in pairwise([*arguments, ""]):
+        name, found, value = flag.partition("=")
+        yield name, value if found else after
 
 
 def _not_loaded() -> None:

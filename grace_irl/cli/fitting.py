@@ -75,7 +75,7 @@ def tables_of(table: Table, width: int) -> list[Table]:
         if len(groups[-1]) > 1 and sum(least[each] + GAPS[0] for each in (*groups[-1], index)) - GAPS[0] > width:
             groups.append([0])
         groups[-1].append(index)
-    if len(groups[-1]) == 2 and len(groups[-2]) > 3:  # avoid a table with a single column besides the first
+    if len(groups) > 1 and len(groups[-1]) == 2 and len(groups[-2]) > 3:  # avoid a lone column besides the first
         groups[-1].insert(1, groups[-2].pop())
     made = [_part(table, group, least, natural, width, GAPS[0]) for group in groups]
     for later in made[1:]:

@@ -248,7 +248,8 @@ def _with_own_reward(settings: Settings, out: Path) -> Settings:
 def _with_its_reward(settings: Settings, folder: Path) -> Settings:
     """Settings with the digest of the reward file in the comparison's folder.
 
-    The user may mend a reward with which every run of grace has failed.
+    The user may mend a reward with which every run of grace has failed in its training. Runs of all seeds count, also
+    those beyond the present number of seeds.
 
     Raises:
         InputError: the reward has changed, and a run has used it.
@@ -256,9 +257,8 @@ def _with_its_reward(settings: Settings, folder: Path) -> Settings:
     comparison = settings.comparison
     if not comparison.reward_digest or (now := _digest(Path(comparison.reward))) == comparison.reward_digest:
         return settings
-    jobs = (ComparisonFolder(folder).job(OURS, seed) for seed in range(comparison.seeds))
-    begun = [job.result for job in jobs if job.path.exists()]
-    if any((result := read_result(path)) is None or not result.failure for path in begun):
+    results = [read_result(job.result) for job in ComparisonFolder(folder).jobs(OURS)]
+    if any(each is None or each.outcomes or not each.failure for each in results):
         raise InputError(
             f"{comparison.reward}: not the reward that the comparison began with; expected it unchanged: begin a new "
             "comparison"

@@ -37,6 +37,10 @@ class ComparisonFolder:
         """The folder of one job."""
         return JobFolder(self.path / "jobs" / f"{method}-{seed}")
 
+    def jobs(self, method: str) -> list[JobFolder]:
+        """The folders of the method's jobs that have begun."""
+        return [JobFolder(each) for each in self.path.glob(f"jobs/{method}-[0-9]*")]
+
     def curves(self, environment: str) -> Path:
         """The file with the plot of learning curves in one environment."""
         return self.path / f"curves-{slug(environment)}.svg"

@@ -23,6 +23,8 @@ from grace_irl.pages import page
 from grace_irl.svg import COLOURS, Frame, points, text
 from grace_irl.text import line
 
+TEXTS = ("method", "environment", "data", "failure")
+"""Columns of the CSV file that hold texts. All other columns hold numbers."""
 PLAYED = ("success", "return", "return_deviation", "length", "score")
 USED = ("programs_asked", "programs_trained", "model_calls", "tokens_in", "tokens_out", "search_steps")
 """Columns of the CSV file with the resources that the search of a method used."""

@@ -70,18 +70,17 @@ def read(config: Config, rows: Sequence[TrajectoryRow], *, own: bool = True, giv
     if given is None and not config.data.files:
         return Data(trouble="the run was given its demonstrations by a program, and names no file of them")
     try:
-        demonstrations = given or (
-            open_data(config.data).only(wanted) if config.data.sample else load_data(config.data)
-        )
+        if given is None:
+            given = open_data(config.data).only(wanted) if config.data.sample else load_data(config.data)
     except (GraceError, OSError) as error:
         return Data(trouble=f"the demonstrations cannot be read any more ({error})")
-    found = {each.trajectory.digest: each.trajectory for each in demonstrations if each.trajectory.digest in wanted}
-    found |= swaps_among(demonstrations, {row.digest for row in rows if row.source.endswith(MARK)} - set(found))
+    found = {each.trajectory.digest: each.trajectory for each in given if each.trajectory.digest in wanted}
+    found |= swaps_among(given, {row.digest for row in rows if row.source.endswith(MARK)} - set(found))
     missing = len(wanted) - len(found)
     trouble = (
         f"{missing} of {len(wanted)} different trajectories are no longer in the demonstrations" if missing else ""
     )
-    return Data(demonstrations.metadata, found, trouble)
+    return Data(given.metadata, found, trouble)
 
 
 Floats = NDArray[np.float64]

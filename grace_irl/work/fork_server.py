@@ -53,7 +53,7 @@ class ForkedProcess:
 
     def gone(self) -> bool:
         """Whether the process has ended. The check does not reap the process."""
-        return self._code is not None or self._ended(0)
+        return self._code is not None or self._ended(wait=False)
 
     def wait(self) -> int:
         """Wait until the process ends, and reap it.
@@ -63,15 +63,15 @@ class ForkedProcess:
             exit code is unknown.
         """
         if self._code is None:
-            self._ended(None)
+            self._ended(wait=True)
             self._code = self._server.reaped(self.pid)
             os.close(self._pidfd)
         return self._code
 
-    def _ended(self, within_s: float | None) -> bool:
+    def _ended(self, *, wait: bool) -> bool:
         poller = select.poll()
         poller.register(self._pidfd, select.POLLIN)
-        return bool(poller.poll(within_s))
+        return bool(poller.poll(None if wait else 0))
 
 
 class _Server:

@@ -111,23 +111,30 @@ class Beat:
     def __exit__(self, *exc: object) -> None:
         self._ended.set()
         self._thread.join()
-        if self._own() and not self.lost:
-            self._path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a file that stays expires
+            if self._own() and not self.lost:
+                self._path.unlink(missing_ok=True)
 
     def _own(self) -> bool:
-        with contextlib.suppress(OSError):
+        """Whether the file is still that of this heartbeat.
+
+        Raises:
+            OSError: the file exists and cannot be read.
+        """
+        try:
             return self._path.read_text().split(" ")[0] == self._name
-        return False
+        except FileNotFoundError:
+            return False
 
     def _go(self) -> None:
         number = 0
         while not self._ended.wait(BEAT_S):
-            if not self._own():
-                self.lost = True
-                return
-            number += 1
-            part = part_of(self._path)
             with contextlib.suppress(OSError):  # a full disk or a file server that is down: try again later
+                if not self._own():
+                    self.lost = True
+                    return
+                number += 1
+                part = part_of(self._path)
                 part.write_text(f"{self._name} {number}\n")
                 os.replace(part, self._path)
 
@@ -272,9 +279,10 @@ class StoredJob:
         submitter = None if waits is None else (Pulses() if pulses is None else pulses)[waits]
         if submitter is not None and submitter.stopped():
             raise Cancelled(f"{self.folder}: its submitter has ended")
-        with self._claimed() as claim, (self.folder / TOLD).open("w", encoding="utf-8") as told:
+        with self._claimed() as claim, contextlib.ExitStack() as opened:
             if self.done:  # another worker has just finished the job
                 return
+            told = opened.enter_context((self.folder / TOLD).open("w", encoding="utf-8"))
 
             def tell(message: Any) -> None:
                 told.write(json.dumps(message) + "\n")

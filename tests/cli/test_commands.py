@@ -435,8 +435,11 @@ def test_ctrl_c_while_the_report_is_written_says_what_is_there(
     assert reward.is_file()
 
 
-def test_a_recording_that_is_not_there_is_named_before_its_methods_flags(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fit", "--replay", "absent.jsonl", "--task", "reacher"]) == 2
+@pytest.mark.parametrize("replay", [["--replay", "absent.jsonl"], ["--replay=absent.jsonl"]], ids=len)
+def test_a_recording_that_is_not_there_is_named_before_its_methods_flags(
+    replay: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["fit", *replay, "--task", "reacher"]) == 2
     assert "absent.jsonl: no such file; expected the folder of a run, or a recording" in capsys.readouterr().err
 
 

@@ -52,6 +52,15 @@ def test_further_tables_repeat_the_first_column() -> None:
     assert sum("programs" in line for line in shown) == 1
 
 
+def test_two_columns_are_never_parted() -> None:
+    made = plain_table("condition", "left", numbers=True)
+    pattern = "a_long_pattern_of_more_than_thirty_characters"
+    made.add_row(pattern, "12")
+    shown = lines(made, 32)
+    assert max(map(len, shown)) <= 32
+    assert pattern in "".join(line.split()[0] for line in shown)
+
+
 def test_headings_break_before_a_table_is_parted() -> None:
     made = plain_table("", "new functions", "reused functions", numbers=True)
     made.add_row("0", "1234", "5678")

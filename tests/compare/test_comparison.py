@@ -25,7 +25,14 @@ from grace_irl.compare import job as jobs
 from grace_irl.compare.comparison import Compared, ComparisonState, resume, start
 from grace_irl.compare.contest import Contest
 from grace_irl.compare.fitted import Fitted
-from grace_irl.compare.folder import ComparisonFolder, read_curve, read_result
+from grace_irl.compare.folder import (
+    ComparisonFolder,
+    JobResult,
+    TrainingOutcome,
+    read_curve,
+    read_result,
+    write_result,
+)
 from grace_irl.compare.settings import Settings, comparison_of, located, read_settings
 from grace_irl.compare.standings import Standing
 from grace_irl.compare.table import MEASURED
@@ -333,6 +340,22 @@ def test_a_reward_that_changed_is_refused(cart_pole: Path, tmp_path: Path, monke
     (tmp_path / "out" / "reward.py").write_text(UPRIGHT)
     with pytest.raises(InputError, match=r"reward\.py: not the reward that the comparison began with"):
         resume(tmp_path / "out")
+
+
+@pytest.mark.parametrize(("seed", "failure"), [(0, "its transfer environment breaks"), (1, "")])
+def test_a_reward_that_a_training_has_used_is_refused(
+    seed: int, failure: str, cart_pole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A later failure of the run changes nothing, and neither does a smaller number of seeds."""
+    monkeypatch.setattr("grace_irl.compare.comparison.run_jobs", lambda *_: None)
+    start(settings(cart_pole, "grace", reward=upright(tmp_path), seeds=2), tmp_path / "out")
+    job = ComparisonFolder(tmp_path / "out").job("grace", seed)
+    job.path.mkdir(parents=True)
+    outcome = TrainingOutcome("CartPole-v1", False, 4, 9.0, 1.0, None, 9.0)
+    write_result(job.result, JobResult("grace", seed, (outcome,), failure=failure))
+    (tmp_path / "out" / "reward.py").write_text(f"{UPRIGHT}\n")
+    with pytest.raises(InputError, match=r"reward\.py: not the reward that the comparison began with"):
+        resume(tmp_path / "out", seeds=1)
 
 
 def test_settings_are_read_as_they_were_written(cart_pole: Path, tmp_path: Path) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from grace_irl.compare.folder import Favourite, JobResult, TrainingOutcome
+import grace_irl
+from grace_irl.compare.folder import ComparisonFolder, Favourite, JobResult, TrainingOutcome
 from grace_irl.compare.settings import Comparison, Settings
 from grace_irl.compare.standings import Oracle, Scores, Standing, standings
 from grace_irl.compare.table import Line, csv_text, differences_of, markdown, plot, rows_of
@@ -261,6 +263,15 @@ def test_the_csv_file_has_a_row_for_each_run() -> None:
     assert rows[0]["failure"] == "it broke | badly"
     assert (rows[1]["return"], rows[1]["success"], rows[1]["reward_x"]) == ("3.14159", "0.5", "")
     assert (rows[2]["reward_x"], rows[2]["success"], rows[2]["steps_per_second"]) == ("2.5", "", "500")
+
+
+def test_texts_of_a_comparison_that_read_as_numbers_stay_texts(tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    results = [replace(ended("grace", 0, 1.0), data="12345678901e4567"), JobResult("bc", 0, failure="404")]
+    ComparisonFolder(tmp_path).csv.write_text(csv_text(results))
+    found = grace_irl.comparison(tmp_path)
+    assert [*found.loc[0, ["failure", "seed"]]] == ["404", 0.0]
+    assert [*found.loc[1, ["method", "data", "return"]]] == ["grace", "12345678901e4567", 1.0]
 
 
 def test_texts_of_others_are_only_texts_in_tables() -> None:

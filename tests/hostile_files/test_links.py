@@ -8,13 +8,14 @@ import socket
 import sqlite3
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from grace_irl.atomic import part_of, write_atomically
 from grace_irl.cli import main
+from grace_irl.contents import require_no_links
 from grace_irl.demos import save
 from grace_irl.errors import InputError
 from grace_irl.runs.folder import RunLock
@@ -118,6 +119,25 @@ def test_an_expansion_and_a_comparison_are_looked_through_as_well(
     (tmp_path / "comparison" / "jobs" / "grace-0").mkdir(parents=True)
     (tmp_path / "comparison" / "jobs" / "grace-0" / "log.txt").symlink_to(precious)
     refused(["compare", "--resume", str(tmp_path / "comparison")], capsys, "a symbolic link")
+
+
+def test_a_file_that_vanishes_hides_no_link(tmp_path: Path, precious: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As SQLite's extra files vanish while a run ends."""
+    folder, scandir = tmp_path / "run", os.scandir
+    folder.mkdir()
+    (folder / "a").touch()
+    (folder / "b").symlink_to(precious)
+
+    @contextmanager
+    def listed(path: str) -> Iterator[list[os.DirEntry[str]]]:
+        with scandir(path) as entries:
+            found = sorted(entries, key=lambda each: each.name)
+        (folder / "a").unlink()
+        yield found
+
+    monkeypatch.setattr(os, "scandir", listed)
+    with pytest.raises(InputError, match="a symbolic link"):
+        require_no_links(folder)
 
 
 @pytest.mark.parametrize("end", ["", "-wal", "-shm"])

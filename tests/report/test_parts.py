@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grace_irl.demos.trajectory import Metadata, Trajectory
+from grace_irl.config import Config, DataConfig
+from grace_irl.demos.trajectory import Demonstrations, Metadata, Trajectory
 from grace_irl.evaluate.metrics import ranking
 from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.methods.separated import SeparationAccount
-from grace_irl.report.data import Data, Valued, read_curve, trainings
+from grace_irl.report.data import Data, Valued, read, read_curve, trainings
 from grace_irl.report.evidence import gather
 from grace_irl.report.gallery import Gallery
 from grace_irl.report.page import digits, fixed, highlighted, line, number, share
@@ -39,6 +40,12 @@ def metrics(accuracy: float, *, separated: bool = False, experts: int = 9) -> Me
 
 
 EMPTY = gather([])
+
+
+def test_demonstrations_without_a_trajectory_stand_for_the_files_too() -> None:
+    config = Config(data=DataConfig(demos=("absent",)))
+    data = read(config, [], own=False, given=Demonstrations(Metadata("vector"), ()))
+    assert (data.metadata, data.trouble) == (Metadata("vector"), "")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -171,6 +172,50 @@ def test_a_living_worker_keeps_its_job(tmp_path: Path, monkeypatch: pytest.Monke
         (tmp_path / "go").touch()
         said, _ = process.communicate(timeout=60)
     assert said.splitlines()[-1] == "1 job done"
+
+
+def test_a_claim_that_cannot_be_read_for_a_while_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a file server that is down for a moment."""
+    monkeypatch.setattr(stored, "BEAT_S", 0.01)
+    claim, tried = tmp_path / "claim", threading.Event()
+
+    def unreadable(_: Path) -> str:
+        tried.set()
+        raise OSError(errno.EIO, "Input/output error")
+
+    with stored.Beat(claim) as beat:
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "read_text", unreadable)
+            assert tried.wait(10.0)
+            time.sleep(0.1)
+        assert not beat.lost
+        before = claim.read_text()
+        until(lambda: claim.read_text() != before)
+    assert not claim.exists()
+
+
+def test_a_claim_that_somebody_else_has_taken_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "BEAT_S", 0.2)
+    claim = tmp_path / "claim"
+    with stored.Beat(claim) as beat:
+        claim.write_text("another 0\n")
+        until(lambda: beat.lost)
+    assert claim.read_text() == "another 0\n"
+
+
+def test_messages_of_a_job_that_another_worker_has_just_ended_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, read = stored_job(tmp_path / "job", "add", first=1, second=1), StoredJob._job
+
+    def ended_meanwhile(self: StoredJob) -> Any:
+        (self.folder / "told.jsonl").write_text('"half"\n')
+        (self.folder / DONE).write_text('{"result": 2}\n')
+        return read(self)
+
+    monkeypatch.setattr(StoredJob, "_job", ended_meanwhile)
+    job.work()
+    assert (job.folder / "told.jsonl").read_text() == '"half"\n'
 
 
 def test_jobs_end_with_the_process_that_waits_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
