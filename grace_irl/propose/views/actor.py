@@ -28,8 +28,8 @@ MOST_CODES = 8
 """Maximum number of the actor's codes. With more codes, prompts do not say which move follows each code."""
 
 MAX_STATES = 20_000
-"""Maximum number of states in which the actor is searched. Each trajectory contributes its first states, at least two
-even if their sum exceeds this number."""
+"""Maximum number of states in which the actor is searched, divided evenly among trajectories. Each trajectory gives its
+first states, and at least two of them, even if the total then exceeds the maximum."""
 
 
 @dataclass(frozen=True)

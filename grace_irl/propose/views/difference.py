@@ -70,8 +70,8 @@ def difference(before: ScreenOutline, after: ScreenOutline) -> list[str] | None:
 def _apart(before: ScreenOutline, after: ScreenOutline) -> tuple[list[int], list[int]]:
     """Compare the lines of two screens.
 
-    Return the indices of items of `before` that were removed, changed or moved, and the indices of items of `after` that
-    are new, changed or moved.
+    Return the indices of items of `before` that were removed, changed or moved, and the indices of items of `after`
+    that are new, changed or moved.
     """
     one, two = [item.key for item in before.items], [item.key for item in after.items]
     # The common beginning and end are skipped to save time, because most often only a few nodes differ.
