@@ -13,8 +13,8 @@ REASONING_KEYS = ("reasoning", "rationale", "explanation", "thought")
 key that is present is used."""
 
 MAX_ATTEMPTS = 16
-"""Maximum number of opening braces at which `objects` tries to decode an object. Each attempt may read the whole
-text."""
+"""Maximum number of opening braces that `objects` examines, including braces inside decoded objects. At each brace,
+`objects` may read the whole text."""
 
 _OBJECT = re.compile(r"\{\s*[\"}]")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "", '"': '"', "'": "'", "\\": "\\", "/": "/"}
@@ -89,7 +89,7 @@ def twice_escaped(code: str) -> str:
 
 
 def unescape(raw: str) -> str:
-    """Replace escape sequences of JSON in a text. All other backslashes stay."""
+    """Replace the escape sequences of `_ESCAPES` in a text. All other backslashes stay."""
     return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), raw)
 
 

@@ -87,9 +87,9 @@ def require_kind(kind: str, trajectory: Trajectory | None = None) -> None:
 def pictures(titles: Mapping[str, Shown]) -> Pictures:
     """Draw at most `PICTURES` states of the trajectories in a prompt.
 
-    The states in focus (`Shown.focus`) come first, one from each trajectory in turn. Most of these are states that the
-    parent program misclassifies. Then come the last and the first state of expert trajectories. If the prompt asks for
-    goal states, some states between the first and the last state follow.
+    The states in focus (`Shown.focus`), which the parent program misclassifies, are chosen first, one from each
+    trajectory in turn. Then the last and the first state of expert trajectories are chosen. If the prompt asks for goal
+    states, some states between the first and the last state follow. The pictures stand in the order of the prompt.
 
     Args:
         titles: the trajectories by their titles in the prompt.

@@ -51,7 +51,7 @@ class Wire:
 
         Args:
             payload: the body of the request.
-            seconds: maximum seconds to its last byte; by default `ChatSettings.timeout`.
+            seconds: maximum seconds to the last byte of the response; by default `ChatSettings.timeout`.
 
         Raises:
             CallFailure: the response is not a complete body with status 200.
@@ -145,7 +145,7 @@ def _of_status(error: openai.APIStatusError) -> CallFailure:
 
 
 def _detail(detail: object) -> str:
-    """The message of a server built with FastAPI: a text, or a list of places in the request with what is wrong."""
+    """The message in FastAPI's field `detail`: a text, or a list of faults, each with its place in the request."""
     if isinstance(detail, list):
         wrong = [one for one in detail if isinstance(one, dict)]
         return "; ".join(f"'{_last(one.get('loc'))}': {one.get('msg', '')}" for one in wrong)

@@ -216,7 +216,7 @@ class GridView:
         return None if self._actor is None else self._actor.events(states)
 
     def change(self, before: NDArray[Any], after: NDArray[Any], *, apart: bool = False) -> str:
-        """See `View`. With `apart`, only the actor is written as moved, as the steps between the states are unknown."""
+        """See `View`. With `apart`, only the actor is written as moved, because the steps between are unknown."""
         if before.shape != after.shape:
             return f"in full: {self.state(after)}"
         cells = [(i, j) for i, j in np.argwhere((before != after).any(axis=2)).tolist()]

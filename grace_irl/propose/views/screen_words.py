@@ -34,7 +34,8 @@ class Reached:
 
     Attributes:
         instruction: the trajectory's instruction.
-        words: words of the instruction. If instructions differ, the words that all of them have are left out.
+        words: words and numbers of the instruction, without single letters. If instructions differ, the words that all
+            of them have are left out.
         items: items of the positive screen that are not on the trajectory's first screen. If the first screen is itself
             positive, all its items.
     """

@@ -34,8 +34,8 @@ def field_statistics(expert_states: Any, negative_states: Any) -> list[dict[str,
 
 
 HELPER = f"from typing import Any\n\nimport numpy as np\n\n\n{inspect.getsource(field_statistics)}"
-"""Source of `field_statistics` for prompts. Programs contain a copy of this function, so that an exported file
-needs no other module."""
+"""Source of `field_statistics` for prompts. A program that uses the function contains a copy of it, so that an exported
+file needs no other module."""
 
 
 MAX_FIELDS = 24
