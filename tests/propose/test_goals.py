@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grace_irl.propose.answer import MAX_CHARS
 from grace_irl.propose.goals import parse_goals
 from grace_irl.propose.protocol import Finish
 
@@ -73,6 +74,11 @@ def test_failures_are_named_and_the_rest_is_kept(name: str) -> None:
     goals = parse_goals(text, LENGTHS, finish)
     assert goals.indices == indices
     assert goals.failure.startswith(f"{kind}: ")
+
+
+def test_long_answers_are_read_in_one_go() -> None:
+    """A search that began again at every line break would not come to an end."""
+    assert parse_goals("trajectory 1: 4" + "\n" * (MAX_CHARS - 20) + "x", [7]).indices == ((3,),)
 
 
 def test_a_state_that_is_not_there_is_told_with_what_was_expected() -> None:
