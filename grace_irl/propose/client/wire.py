@@ -39,7 +39,7 @@ class Wire:
             # The library's default client closes itself on garbage collection, which may happen in another event loop.
             # Redirects are off, so that prompts and the key go only to the server that the user named.
             http_client=library.DefaultAsyncHttpxClient(
-                timeout=library.Timeout(settings.timeout, connect=min(CONNECT, settings.timeout)),
+                timeout=library.Timeout(settings.timeout, connect=CONNECT),
                 follow_redirects=False,
             ),
         )
@@ -105,11 +105,13 @@ class Wire:
         return b"".join(parts)
 
     def _failure(self, error: openai.OpenAIError) -> CallFailure:
+        cause = error.__cause__
+        if type(cause).__name__ == "ConnectTimeout":
+            return CallFailure("connection", f"no connection within {CONNECT:g} s")
         if isinstance(error, self._library.APITimeoutError):
             return CallFailure("time-out", f"no answer within {self._timeout:g} s")
         if isinstance(error, self._library.APIStatusError):
             return _of_status(error)
-        cause = error.__cause__
         return CallFailure("connection", f"no connection ({cause or type(error).__name__})")
 
 
