@@ -234,12 +234,11 @@ def background(screens: Sequence[Counted], on: Mapping[str, float]) -> dict[str,
             if item.key in common:
                 found.setdefault(item.key, item)
     room, kept = BACKGROUND, {}
-    for key, item in sorted(found.items(), key=lambda entry: (-on[entry[0]], entry[0])):
-        room -= estimate(f"  {item.line}\n")
+    for key in sorted(common, key=lambda key: (-on[key], key)):
+        room -= estimate(f"  {found[key].line}\n")
         if room < 0:
             break
-        if key in common:
-            kept[key] = item
+        kept[key] = found[key]
     return kept
 
 
