@@ -9,7 +9,7 @@ _PIECES = re.compile(
     r"|[A-Za-z]{1,10}|[^\W\d_]"  # a letter outside ASCII seldom shares a token with others
     r"|[^\w\s]{1,3}|_+"
     # Line breaks, indentation, and spaces before digits. The space before a word is part of the word's token.
-    r"|\s*\n| +(?= \d)| (?=\d)|  +"
+    r"|(?<!\s)\s*\n| +(?= \d)| (?=\d)|  +"
 )
 
 
