@@ -13,8 +13,8 @@ REASONING_KEYS = ("reasoning", "rationale", "explanation", "thought")
 key that is present is used."""
 
 MAX_ATTEMPTS = 16
-"""Maximum number of opening braces that `objects` examines, including braces inside decoded objects. At each brace,
-`objects` may read the whole text."""
+"""Maximum number of opening braces at which `objects` tries to decode an object. At each, it may read the whole
+text."""
 
 _OBJECT = re.compile(r"\{\s*[\"}]")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "", '"': '"', "'": "'", "\\": "\\", "/": "/"}
@@ -63,12 +63,13 @@ def objects(text: str, *, strict: bool = False) -> Iterator[dict[str, object]]:
         strict: whether objects with raw line breaks in their strings count as invalid.
     """
     decoder = json.JSONDecoder(strict=strict)
-    end = 0
-    for attempt, match in enumerate(_OBJECT.finditer(text)):
-        if attempt == MAX_ATTEMPTS:
-            return
+    attempts = end = 0
+    for match in _OBJECT.finditer(text):
         if match.start() < end:
             continue
+        if attempts == MAX_ATTEMPTS:
+            return
+        attempts += 1
         try:
             value, end = decoder.raw_decode(text, match.start())
         except (ValueError, RecursionError):

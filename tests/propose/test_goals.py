@@ -31,6 +31,8 @@ ANSWERS = {
             ],
         }
     ),
+    "json, after a nested object": json.dumps({"states": [{"n": n} for n in range(20)]})
+    + '{"trajectories": [{"goal_states": [7]}, {"goal_states": []}, {"goal_states": [2, 3, 4, 6]}]}',
     "json, paper's words": '```json\n{"trajectories": [{"goal_state_indexes": [7]}, {"goal_state_indexes": -1}, '
     '{"goal_state_indexes": [2, 3, 4, 6, 6]}]}\n```',
 }
