@@ -62,9 +62,13 @@ def runs(mask: NDArray[np.bool_]) -> str:
     left = mask.copy()
     written = []
     while left.any():
-        first, last = max(_lines(left), key=_length)
-        left[first[0] : last[0] + 1, first[1] : last[1] + 1] = False
-        written.append(f"[{_range(first[0], last[0])},{_range(first[1], last[1])}]")
+        found = _lines(left)  # the rest of a run that another one crosses is shorter, so it waits for its turn
+        longest = max(map(_length, found))
+        for first, last in found:
+            cells = left[first[0] : last[0] + 1, first[1] : last[1] + 1]
+            if _length((first, last)) == longest and cells.all():
+                cells[:] = False
+                written.append(f"[{_range(first[0], last[0])},{_range(first[1], last[1])}]")
     return " ".join(written)
 
 
