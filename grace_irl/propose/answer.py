@@ -22,8 +22,8 @@ _NO_PROGRAM = frozenset({"json", "text", "txt", "bash", "sh", "console", "markdo
 _ELIDED = re.compile(
     r"^[ \t]*(?:\.\.\.[ \t]*$"
     r"|#[ \t]*(?:\.\.\.|(?:existing|previous|other) (?:code|methods?|helpers?) (?:here|unchanged|as)))"
-    # A comment such as "unchanged cells count" may explain the statement that follows it. Where code is left out, the
-    # block ends, or another function follows.
+    # A comment such as "unchanged cells count" may explain the statement that follows it. So such a comment stands for
+    # omitted code only at the end of its block, or before another function.
     r"|^(?P<indent>[ \t]*)#[ \t]*(?:\(?(?:the )?rest (?:of|is|as|unchanged)|same as (?:before|above)|unchanged\b)"
     r"[^\n]*$(?!\n(?:[ \t]*(?:#[^\n]*)?\n){0,20}(?P=indent)[ \t]*(?!def\b|async\b|class\b|[@#])\S)",
     re.MULTILINE | re.IGNORECASE,
@@ -62,8 +62,8 @@ class Block:
 def blocks(text: str) -> list[Block]:
     """Find the fenced blocks of a text, in order.
 
-    A fence consists of three or more backticks or tildes. It may be indented, and an opening fence may follow a list
-    mark or a quote mark.
+    A fence consists of three or more backticks or tildes. It may be indented. An opening fence may follow a list mark
+    or a quote mark; an opening fence with the language Python may follow any text.
     """
     lines = text.split("\n")
     found: list[Block] = []
@@ -181,7 +181,9 @@ class Answer:
 
     Attributes:
         source: the program, which defines class Reward; "" if there is none.
-        reasoning: the model's text beside the program; the whole answer if there is no such text.
+        reasoning: the model's explanation, cut to `MAX_REASONING` characters: the text outside the program, or a field
+            of the JSON object. It is the whole answer if this has only code blocks, and the thoughts if it has only
+            thoughts.
         failure: one line that begins with the kind of failure; "" if there is a program. The kinds are:
 
             - "length": the token limit cut the answer before the program was complete.
@@ -266,7 +268,8 @@ class _Found:
     Attributes:
         source: the program; "" if there is none.
         whole: whether the program is complete.
-        reasoning: the text beside the program; the whole answer if there is no such text.
+        reasoning: the text outside the program, or the field of the JSON object; "" if there is none, but the whole
+            answer if it has only code blocks.
         as_json: whether the answer contains a JSON object with a field for code, even if this field has no program.
     """
 

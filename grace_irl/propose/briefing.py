@@ -55,7 +55,7 @@ SECTIONS = {
     "words": (500, 1 / 20),  # words of instructions, each with the elements of states that occur together with the word
     "context": (3_000, 1 / 8),  # the user's own text
     "source": (6_000, 1 / 4),  # source of a parent program
-    "tried": (600, 1 / 20),  # earlier versions of a parent program
+    "tried": (600, 1 / 20),  # versions that earlier generations made of a parent program
     "debug": (1_000, 1 / 20),  # output of debug(expert_states, negative_states)
     "traceback": (800, 1 / 20),  # error message and traceback in a repair prompt
 }

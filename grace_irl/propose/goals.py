@@ -37,7 +37,7 @@ GOALS_SCHEMA: dict[str, object] = {
 """JSON schema of an answer about goal states, for models that answer in the format "json"."""
 
 _STATE_KEYS = ("goal_states", "goal_state_indexes", "goals", "states")
-_LINE = re.compile(r"^[\W_]*trajectory\s*#?(\d+)[\W_]*?[:=][ \t*]*(.*)$", re.IGNORECASE | re.MULTILINE)
+_LINE = re.compile(r"^(?:[^\w\n]|_)*trajectory\s*#?(\d+)[\W_]*?[:=][ \t*]*(.*)$", re.IGNORECASE | re.MULTILINE)
 _NONE = re.compile(r"(?:none|no goal states?|-1|\[\s*\])\W*", re.IGNORECASE)
 _STATES = re.compile(r"(?:states?\s+)?\[?\s*\d+(?:(?:\s*(?:,|and|-|\.\.)\s*|\s+)\d+)*\s*\]?\W*", re.IGNORECASE)
 _RANGE = re.compile(r"(\d+)(?:\s*(?:-|\.\.)\s*(\d+))?")

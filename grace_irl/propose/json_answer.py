@@ -13,7 +13,7 @@ REASONING_KEYS = ("reasoning", "rationale", "explanation", "thought")
 key that is present is used."""
 
 MAX_ATTEMPTS = 16
-"""Maximum number of opening braces at which `objects` tries to decode an object. Each attempt may read the whole
+"""Maximum number of opening braces at which `objects` tries to decode an object. At each, it may read the whole
 text."""
 
 _OBJECT = re.compile(r"\{\s*[\"}]")
@@ -63,12 +63,13 @@ def objects(text: str, *, strict: bool = False) -> Iterator[dict[str, object]]:
         strict: whether objects with raw line breaks in their strings count as invalid.
     """
     decoder = json.JSONDecoder(strict=strict)
-    end = 0
-    for attempt, match in enumerate(_OBJECT.finditer(text)):
-        if attempt == MAX_ATTEMPTS:
-            return
+    attempts = end = 0
+    for match in _OBJECT.finditer(text):
         if match.start() < end:
             continue
+        if attempts == MAX_ATTEMPTS:
+            return
+        attempts += 1
         try:
             value, end = decoder.raw_decode(text, match.start())
         except (ValueError, RecursionError):
@@ -89,7 +90,7 @@ def twice_escaped(code: str) -> str:
 
 
 def unescape(raw: str) -> str:
-    """Replace escape sequences of JSON in a text. All other backslashes stay."""
+    """Replace the escape sequences of `_ESCAPES` in a text. All other backslashes stay."""
     return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), raw)
 
 

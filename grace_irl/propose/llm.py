@@ -114,8 +114,8 @@ class _Call:
     Attributes:
         first: `Request.sample` of the first request that this call answers. It is above 0 only if a resumed run already
             has the answers to earlier requests.
-        answers: task that returns the answers. An error that ends the run stands in the place of each missing answer,
-            so that the run keeps the others first.
+        answers: task that returns the answers. If an error ends the run, the error stands in the place of each missing
+            answer, so that the run stores the other answers before it ends.
     """
 
     first: int
@@ -192,7 +192,7 @@ class LlmProposer:
     ) -> list[Proposal | GraceError]:
         """Request `n` proposals with one prompt. `reads` is True if the answers are programs, False for texts.
 
-        If an error ends the run after some answers have arrived, it stands in the place of the others.
+        If an error ends the run after some answers have arrived, the error stands in the place of each missing answer.
         """
         asked = await self._asking.ask(write, name, n, ANSWER_SCHEMA if reads else NOTE_SCHEMA)
         found = [_read(asked.prompt, each, reads=reads) for each in asked.completions]

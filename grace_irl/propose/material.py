@@ -99,7 +99,7 @@ class ParentMaterial:
         wrong: states that the program misclassifies (`wrong_states`).
         overall: output of one call of the program's debug(expert_states, negative_states).
         notes: the model's answers to follow-up calls about the program, by operator of the call.
-        tried: versions of the program from earlier generations, oldest first.
+        tried: versions that earlier generations made of the program, oldest first.
     """
 
     source: str
@@ -123,8 +123,9 @@ class Material:
         debug: output of the first parent's debug_fn, by pairs of trajectory digest and step (from 0).
         include_expert: whether the prompt shows one more expert trajectory for comparison. The search sets
             `include_expert`, `incorrect_only` and `expert_only` at random (GRACE, table 6).
-        incorrect_only: whether the prompt shows only wrong states, each with the state before it.
-        expert_only: whether the prompt shows only wrong states that are positive, if there are any.
+        incorrect_only: whether a trajectory with wrong states is shown only by its first state, the wrong states that
+            were drawn, and the state before each.
+        expert_only: whether only wrong states that are positive are drawn, if there are any.
         trajectories: trajectories of a prompt that asks for their goal states; () in other prompts.
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import colorsys
 import hashlib
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -87,9 +87,9 @@ def require_kind(kind: str, trajectory: Trajectory | None = None) -> None:
 def pictures(titles: Mapping[str, Shown]) -> Pictures:
     """Draw at most `PICTURES` states of the trajectories in a prompt.
 
-    The states in focus (`Shown.focus`) come first, one from each trajectory in turn. Most of these are states that the
-    parent program misclassifies. Then come the last and the first state of expert trajectories. If the prompt asks for
-    goal states, some states between the first and the last state follow.
+    The states in focus (`Shown.focus`), which the parent program misclassifies, are chosen first, one from each
+    trajectory in turn. Then the last and the first state of expert trajectories are chosen. If the prompt asks for goal
+    states, some states between the first and the last state follow. The pictures stand in the order of the prompt.
 
     Args:
         titles: the trajectories by their titles in the prompt.
@@ -118,10 +118,12 @@ def pictures(titles: Mapping[str, Shown]) -> Pictures:
     return Pictures(tuple(files), tuple(captions), PAINTERS[kind].legend)
 
 
-def most_of_captions(kind: str) -> int:
-    """Upper bound on the tokens of all captions in a prompt, for states of this kind."""
-    longest = "screenshot of state 1000 of Trajectory 10, positive, WRONG"
-    return estimate(Pictures((), (longest,) * PICTURES, PAINTERS[kind].legend).text)
+def most_of_captions(shown: Sequence[Shown]) -> int:
+    """Upper bound on the tokens of all captions in a prompt with these trajectories."""
+    first, steps = shown[0].item.trajectory, max(len(each.item.positive) for each in shown)
+    drawing = _named(first) if first.kind == RECORD.name else "screenshot of "
+    longest = f"{drawing}state {steps} of Trajectory {len(shown)}, positive, WRONG"
+    return estimate(Pictures((), (longest,) * PICTURES, PAINTERS[first.kind].legend).text)
 
 
 def _tells(shown: Shown) -> bool:
@@ -195,8 +197,12 @@ def _record(trajectory: Trajectory, step: int) -> tuple[bytes, str]:
     for image in drawn:
         whole[: len(image), left : left + image.shape[1]] = image
         left += image.shape[1] + APART
-    listed = line(", ".join(names))[:NAMED]
-    return pixels.png(pixels.reduced(whole, LONGEST, LONGEST)), f"{listed} of "
+    return pixels.png(pixels.reduced(whole, LONGEST, LONGEST)), _named(trajectory)
+
+
+def _named(trajectory: Trajectory) -> str:
+    """The beginning of the caption of a record: the names of its parts that are images."""
+    return f"{line(', '.join(RECORD.images(trajectory.states)))[:NAMED]} of "
 
 
 def _no_image(trajectory: Trajectory) -> str:

@@ -49,11 +49,11 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Attempt:
-    """An earlier version of a program.
+    """An attempt to improve a program: a new version that an earlier generation made of it.
 
     Attributes:
-        reasoning: the proposer's explanation of the version (`Proposal.reasoning`).
-        evaluation: the version's scores.
+        reasoning: the proposer's explanation of the version (`Proposal.reasoning`), before any follow-up call.
+        evaluation: the version's scores, after all follow-up calls.
     """
 
     reasoning: str
@@ -69,7 +69,7 @@ class Parent:
         evaluation: the program's scores.
         sketch: `Proposal.sketch` of the program.
         notes: answers to follow-up calls that ask for a text, by the call's operator (`Step.operator`).
-        tried: versions of the program from earlier generations, oldest first.
+        tried: versions that earlier generations made of the program, oldest first.
     """
 
     program: Program
@@ -91,7 +91,7 @@ class Proposer(Protocol):
 
 
 def require_proposer(proposer: object) -> None:
-    """Refuse what is no proposer. Only its answers show whether its `propose` is a coroutine; see `proposed`.
+    """Refuse an object that is no proposer. Whether `propose` is asynchronous shows only in a call; see `proposed`.
 
     Raises:
         InputError: a class, or an object without a method `propose`.
@@ -122,7 +122,7 @@ async def proposed(proposer: Proposer, request: Request, parents: Sequence[Paren
 
 @dataclass(frozen=True)
 class SizeFigures:
-    """Figures of one program size, by which a size is chosen.
+    """Figures of one program size. The choice between sizes compares them.
 
     The figures come from nested folds (`synthesis.vector.folds`), or from validation episodes (`runs.preference`). On
     validation episodes, the figures belong to one program, and the word "size" below stands for this program.
@@ -165,7 +165,7 @@ class Step:
     Attributes:
         operator: name of an operator of the search method, such as "repair".
         writes: whether the answer is a new version of the program. If True, the new version replaces the old
-            one, unless the new version cannot be parsed. If False, the answer is a text for the search and later
+            one, unless the answer contains no program. If False, the answer is a text for the search and later
             prompts (`Parent.notes`).
     """
 
@@ -197,7 +197,7 @@ class Follower(Protocol):
     async def follow(
         self, step: Step, request: Request, parents: Sequence[Parent], version: Parent, attempt: int
     ) -> Proposal | None:
-        """Return the answer to a follow-up call, or None to make no more follow-up calls.
+        """Return the answer to a follow-up call, or None to end the follow-up calls of this request.
 
         If `step.writes` is False, only `Proposal.raw` of the answer is used.
 
@@ -304,6 +304,7 @@ class Chat(Protocol):
 
         Raises:
             CallFailed, ContextOverflow: this question failed.
+            LimitReached: a limit of the run forbids the call.
             GraceError: the server is gone. The run ends, and can be resumed.
         """
         ...

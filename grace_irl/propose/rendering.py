@@ -92,8 +92,8 @@ def compose(
     def fixed_in(kept: Mapping[str, Sequence[Shown]]) -> int:
         # The template leaves out the headings of empty sections, so sections with trajectories get the placeholder "-".
         tokens = estimate(system) + estimate(user({key: "-" if each else "" for key, each in kept.items()}))
-        pictured = briefing.images and any(kept.values())
-        return tokens + (most_of_captions(briefing.items[0].trajectory.kind) if pictured else 0)
+        listed = [shown for each in kept.values() for shown in each]
+        return tokens + (most_of_captions(listed) if briefing.images and listed else 0)
 
     whole = {key: wanted(view, each) for key, each in shown.items()}
     shortest = {key: min(needed(view, each), whole[key]) for key, each in shown.items()}

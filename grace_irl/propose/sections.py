@@ -39,7 +39,7 @@ def needed(view: View, shown: Sequence[Shown]) -> int:
 
 
 def section(view: View, shown: Sequence[Shown], tokens: int, numbers: Mapping[str, int] | None = None) -> PromptSection:
-    """Write trajectories under headings by task and role, in about `tokens` tokens.
+    """Write trajectories in about `tokens` tokens, grouped by task, in each task experts first.
 
     If not everything fits, trajectories are added in the given order until one does not fit. The length of a
     trajectory is measured without its least important steps (see `telling`). The first trajectory is always added, in

@@ -4,8 +4,9 @@
         def make(self, workers, services):
             return MyExecutor(workers, services)
 
-A job calls a task. A task is a function that the executor imports in a separate process. This module also defines the
-tasks of the suite, such as `add`. The argument `tell` of a task sends messages to the submitter of the job.
+A job calls a task or a service. A task is a function that the executor imports in a separate process. A service is a
+function of the executor's own process. This module also defines the tasks of the suite, such as `add`. The argument
+`tell` of a task sends messages to the submitter of the job.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ class Reward:
     def terms_fn(self, state):
         return {"seen": len(SEEN), "now": float(state[0])}
 """
-"""A program that keeps past states in a global list and overwrites the array that it receives. If two episodes shared
-the list or the array, their rewards would differ from those of each episode alone."""
+"""A program that keeps a number of each past state in a global list, and overwrites the array that it receives. If two
+episodes shared the list or the array, their rewards would differ from those of each episode alone."""
 DRAWS = """
 import random
 import numpy as np

@@ -5,8 +5,8 @@
             return MySearch(seed)
 
 The suite calls a search as a run does. Several requests may wait for their results, and results come in the order of
-the requests. Some programs fail, and some are duplicates. If a search has a bar (`Bar.floor`, a minimum score below
-which programs are useless), some evaluations of programs below the bar stop early.
+the requests. Some programs fail, and some are duplicates. If a search has a bar (`Bar.floor`: a program with a lower
+score is useless to the search), some evaluations of programs below the bar stop early.
 """
 
 from __future__ import annotations

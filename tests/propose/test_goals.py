@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grace_irl.propose.answer import MAX_CHARS
 from grace_irl.propose.goals import parse_goals
 from grace_irl.propose.protocol import Finish
 
@@ -30,6 +31,8 @@ ANSWERS = {
             ],
         }
     ),
+    "json, after a nested object": json.dumps({"states": [{"n": n} for n in range(20)]})
+    + '{"trajectories": [{"goal_states": [7]}, {"goal_states": []}, {"goal_states": [2, 3, 4, 6]}]}',
     "json, paper's words": '```json\n{"trajectories": [{"goal_state_indexes": [7]}, {"goal_state_indexes": -1}, '
     '{"goal_state_indexes": [2, 3, 4, 6, 6]}]}\n```',
 }
@@ -73,6 +76,11 @@ def test_failures_are_named_and_the_rest_is_kept(name: str) -> None:
     goals = parse_goals(text, LENGTHS, finish)
     assert goals.indices == indices
     assert goals.failure.startswith(f"{kind}: ")
+
+
+def test_long_answers_are_read_in_one_go() -> None:
+    """A search that began again at every line break would not come to an end."""
+    assert parse_goals("trajectory 1: 4" + "\n" * (MAX_CHARS - 20) + "x", [7]).indices == ((3,),)
 
 
 def test_a_state_that_is_not_there_is_told_with_what_was_expected() -> None:

@@ -17,10 +17,12 @@ from grace_irl.errors import InputError
 from grace_irl.methods.grace_operators import initialise, mutate
 from grace_irl.propose.briefing import PromptBudget, brief
 from grace_irl.propose.material import Material
-from grace_irl.propose.pictures import CELL, LONGEST, PICTURES, png, require_pictures
+from grace_irl.propose.pictures import CELL, LONGEST, PICTURES, most_of_captions, pictures, png, require_pictures
 from grace_irl.propose.protocol import Prompt
 from grace_irl.propose.rendering import clean
 from grace_irl.propose.tokens import estimate
+from grace_irl.propose.views.trajectory import Shown
+from grace_irl.states.record import RecordStates
 from tests.fakes.data import vector_set
 from tests.propose import asked
 
@@ -121,6 +123,18 @@ def test_captions_count_towards_a_prompts_tokens() -> None:
         prompt = initialise(brief(problem, budget=PromptBudget(total=total), images=True), Material(seed=1))
         assert prompt.images
         assert estimate(prompt.text) <= total
+
+
+def test_long_captions_count_whole() -> None:
+    """Names of parts, and numbers of states above a thousand."""
+    walk = Trajectory(
+        RecordStates({f"camera {n}, seen from above": np.zeros((1_500, 5, 5, 3), np.uint8) for n in "123"})
+    )
+    problem = label(Demonstrations(Metadata("record"), (Demonstration(walk, "expert"),)), "last")
+    shown = [Shown(item, focus=range(1_200, 1_210), wrong=range(1_210)) for item in problem.train * 12]
+    drawn = pictures({f"Negative {n}": each for n, each in enumerate(shown, start=1)})
+    assert len(drawn.captions) == PICTURES
+    assert estimate(drawn.text) <= most_of_captions(shown)
 
 
 def test_vectors_have_no_picture() -> None:

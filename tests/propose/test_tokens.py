@@ -41,6 +41,11 @@ def test_against_a_real_tokenizer() -> None:
             assert 1.0 <= estimate(text) / true <= 1.15
 
 
+def test_long_runs_of_tabs_are_read_in_one_go() -> None:
+    """A search that began again at every tab would not come to an end."""
+    assert estimate("a" + "\t" * 500_000 + "b") == 2
+
+
 def test_short_texts_stay_as_they_are() -> None:
     assert cut("one two\nthree", 4) == "one two\nthree"
 

@@ -195,6 +195,8 @@ def test_prompts_without_pictures_say_shape_and_colours() -> None:
     assert view.change(flat, dot) == "now (9,9,9) 1 in rows 4..4, columns 5..5"
     coarser = view.coarser
     assert coarser is not None
+    assert coarser is view.coarser
+    assert coarser.legend(2000) == legend
     assert len(coarser.state(noise)) < len(view.state(noise))
 
 

@@ -19,6 +19,9 @@ from grace_irl.demos.files import Format, open_writer
 from grace_irl.demos.labels import label
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
+from grace_irl.methods.grace_operators import initialise
+from grace_irl.propose.briefing import brief
+from grace_irl.propose.material import Material
 from grace_irl.propose.views.registry import view_of
 from grace_irl.sandbox import open_sandbox
 from grace_irl.states import as_state
@@ -274,6 +277,18 @@ def test_prompts_name_parts() -> None:
     assert "mode=" in shown
     assert view.change(states[0], states[0]) == "no change"
     assert "said='hallo 1 – é'" in view.change(states[0], states[1])
+
+
+@pytest.mark.parametrize("names", [("said",), ("pixels",), ("pixels", "said")])
+def test_prompts_about_records_without_small_numbers(names: tuple[str, ...]) -> None:
+    parts = [{"pixels": np.full((8, 8, 3), step, np.uint8), "said": f"step {step}"} for step in (0, 0, 0, 1)]
+    states = RECORD.online([{name: part[name] for name in names} for part in parts])
+    items = (Demonstration(Trajectory(states), "expert"), Demonstration(Trajectory(states[:3]), "negative"))
+    briefing = brief(label(Demonstrations(Metadata("record"), items), "last"))
+    prompt = initialise(briefing, Material(seed=1))
+    assert "2..3: no change\n" in prompt.user
+    assert ("said='step 1'" in prompt.user) == ("said" in names)
+    assert ("Too large to be written here, even where they change: pixels." in prompt.user) == ("pixels" in names)
 
 
 def test_names_cannot_be_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

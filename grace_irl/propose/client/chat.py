@@ -49,9 +49,9 @@ class _Bound:
         opening: lock, so that only one call makes the first contact.
         probing: lock, so that only one call sends the probe that finds the answer format.
         watch: object that waits for a server that is away.
-        trial: object that waits for a server that is there and answers nothing, not even `recovery.TRIAL`.
-        suspects: lock, so that requests during which the server went away twice are sent one at a time. One of them may
-            be the reason.
+        trial: object that waits for a server that is there but answers no prompt, not even `recovery.TRIAL`.
+        suspects: lock, so that requests during which the server went away twice are sent one at a time. Such a request
+            may be the reason why the server went away.
     """
 
     loop: asyncio.AbstractEventLoop
@@ -191,12 +191,13 @@ class ChatClient:
             answer: format of the answers; by default the result of `answer_format`. With "json" the schema is sent.
             max_tokens: maximum tokens of each answer; by default the settings' value.
             schema: JSON schema of answers in the format "json".
-            within: maximum seconds of one request, which then is not repeated; by default `ChatSettings.timeout`, and
-                three attempts.
+            within: maximum seconds of one request. A request that takes longer fails and is not repeated. By default,
+                the maximum is `ChatSettings.timeout`, with up to three attempts.
 
         Raises:
             CallFailed: the last attempt failed. The error's `answers` are the answers that have arrived. If there are
-                any, an InputError, a LimitReached or a ServerGone is its `ending`.
+                any, the call raises CallFailed instead of InputError, LimitReached or ServerGone, with this error as
+                `ending`.
             LimitReached: a limit of the run forbids the first request.
             ContextOverflow: the prompt leaves no room for an answer.
             InputError: as in `open`; also if the server refuses the key later.
@@ -401,7 +402,9 @@ class ChatClient:
         return got
 
     async def _back(self, bound: _Bound, problem: CallFailure, same: int, sent: float) -> bool:
-        """Whether the server was away after a failure and is back, so that attempts are counted anew.
+        """Wait for the server if it is away after a failure. Return True if it was away and is back.
+
+        The caller then counts attempts anew.
 
         Args:
             bound: connections to the server.
@@ -425,7 +428,7 @@ class ChatClient:
 
 
 def _rank(error: BaseException) -> int:
-    """The place of an error of a request among those of the same call. The first one is raised."""
+    """The sort key of an error, among the errors of one call's requests. The first error is raised."""
     return 2 if isinstance(error, CallFailed) else 1 if isinstance(error, LimitReached) else 0
 
 

@@ -173,7 +173,8 @@ def answers(body: bytes, most: int, seconds: float) -> tuple[Completion, ...]:
     broken = [one for one in choices if one.get("finish_reason") == "error"]
     if len(broken) == len(choices):
         said = _reported(broken[0].get("error") or "").said
-        # Each attempt is paid for, so a code such as 503 does not make it one of a server that is only busy.
+        # Each attempt costs tokens, and only attempts at a busy server have no maximum number. So the failure has
+        # status 200, even if the error's code is that of a busy server, such as 503.
         raise CallFailure("server error", "an answer that ends in an error", status=200, said=said)
     choices = [one for one in choices if one.get("finish_reason") != "error"]
     if all(isinstance(one.get("index"), int) for one in choices):

@@ -13,7 +13,8 @@ from grace_irl.propose.protocol import Completion
 class ServerGone(GraceError):  # noqa: N818  the name says what happened
     """The server cannot be used for now. A run that has begun can be resumed later.
 
-    The server was away or too busy for longer than `ChatSettings.patience`, or the account has no credit left.
+    The server was away, too busy or failing at every request for longer than `ChatSettings.patience`. Or the account
+    has no credit left.
     """
 
 
@@ -22,8 +23,8 @@ class CallFailed(GraceError):  # noqa: N818  the name says what happened
 
     Attributes:
         answers: the call's answers that have arrived. A call may send several requests, of which some may succeed.
-        ending: the error that ends the run, if it ended a call of which answers had arrived. The caller keeps the
-            answers, which are paid for, and raises this error then. None if the caller may continue.
+        ending: the error that ends the run, if it stopped the call after some answers had arrived. The caller first
+            keeps the answers, which are paid for, and then raises this error. None if the caller may continue.
     """
 
     def __init__(self, message: str, answers: tuple[Completion, ...] = (), ending: GraceError | None = None) -> None:
@@ -252,7 +253,10 @@ def refused_key(failure: CallFailure) -> bool:
 
 
 def no_such_path(failure: CallFailure) -> bool:
-    """Whether the address of chat completions is wrong, as far as the server's message says more than that."""
+    """Whether the server has nothing at the address of chat completions.
+
+    A status 404 with a message about anything else has another cause, such as an unknown model.
+    """
     return failure.status == 405 or (failure.status == 404 and bool(_NOWHERE.search(failure.said)))
 
 

@@ -27,7 +27,7 @@ TAIL = 20_000  # bytes at the end of the log that are searched for the reason of
 
 
 def find_vllm(given: str, environment: Mapping[str, str] = os.environ) -> str:
-    """Find vLLM's program: at `given`, or if that is "", at the variable GRACE_IRL_VLLM, else on the PATH.
+    """Find vLLM's program: at the path `given`, else at the path in the variable GRACE_IRL_VLLM, else on the PATH.
 
     Args:
         given: path of the program or of its Python environment; "" for none.

@@ -54,7 +54,8 @@ class Catalogue:
     def chosen(self, wanted: str) -> str:
         """Return the name of the model to use: `wanted`, or the server's only model if `wanted` is "".
 
-        A server may have `wanted` and not list it: aliases, deployments of Azure, names with a suffix.
+        A server may have a model without listing its name, such as an alias, a deployment of Azure, or a name with a
+        suffix. So a name that the list lacks is allowed.
 
         Raises:
             InputError: `wanted` is "" and there is not exactly one model.
@@ -211,8 +212,8 @@ PROMPT = Prompt(
 TRIAL, TRIAL_TOKENS = Prompt(system="", user="Say yes."), 16
 """A prompt that every model can answer, and the maximum tokens of its answer.
 
-If a request fails again and again, the client sends this prompt. The answer tells a request at which the server fails
-from a server that fails at every request."""
+If a request fails again and again, the client sends this prompt. If the server answers the prompt, it fails only at the
+request. Otherwise it fails at every request."""
 
 
 def passed(answer: Completion) -> bool:

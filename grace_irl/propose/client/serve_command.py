@@ -22,7 +22,8 @@ class ModelWeights:
 
     Attributes:
         gib: size of the weights in GiB; None if unknown. If the model is a folder, this is the size of the stored
-            files. Otherwise it is estimated from the number of parameters in the model's name, 16 bits for each.
+            files. Otherwise it is estimated from the number of parameters in the model's name, and from the bits of
+            each.
         quantised: whether the stored weights are quantised.
         context: the model's maximum context in tokens; None if unknown.
     """
@@ -36,7 +37,8 @@ def weights(model: str) -> ModelWeights:
     """Read a model's size from its folder in Hugging Face's form, or guess it from a name such as Qwen2.5-Coder-7B."""
     folder = Path(model).expanduser()
     if not folder.is_dir():
-        return ModelWeights(_of_name(model), bool(QUANTISED.search(model.replace("_", "-"))), None)
+        bits = _bits(model)
+        return ModelWeights(_of_name(model, bits), bits < 16, None)
     config = _config(folder / "config.json")
     files = [*folder.glob("*.safetensors")] or [*folder.glob("*.bin")]
     text: Any = config.get("text_config") if isinstance(config.get("text_config"), dict) else config
@@ -48,14 +50,20 @@ def weights(model: str) -> ModelWeights:
     )
 
 
-def _of_name(model: str) -> float | None:
+def _bits(model: str) -> int:
+    """The bits of each parameter, as a model's name gives them. A quantisation without a number, such as AWQ, has 4."""
+    words = "".join(QUANTISED.findall(model.replace("_", "-")))
+    return next((int(letter) for letter in words if letter in "48"), 4 if words else 16)
+
+
+def _of_name(model: str, bits: int) -> float | None:
     found = _PARAMETERS.findall(model.rpartition("/")[2])
     if not found:
         return None
     # The first of several numbers is the total: Qwen3-30B-A3B has 30 billion parameters, of which 3 are active.
     experts, number, unit = found[0]
     parameters = float(number) * int(experts or 1) * (1e9 if unit.lower() == "b" else 1e6)
-    return parameters * 2 / 2**30
+    return parameters * bits / 8 / 2**30
 
 
 def _config(path: Path) -> dict[str, Any]:

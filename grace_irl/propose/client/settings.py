@@ -48,7 +48,7 @@ class ChatSettings:
         object.__setattr__(self, "url", normalised(self.url))
 
     def room(self, context: int) -> int:
-        """Maximum tokens of a prompt in a context of this many tokens. An answer takes at most half of the context."""
+        """Maximum tokens of a prompt if the context has `context` tokens. An answer takes at most half of them."""
         return max(1, context - min(self.max_tokens, max(context // 2, 1)))
 
 

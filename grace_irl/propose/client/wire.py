@@ -39,7 +39,7 @@ class Wire:
             # The library's default client closes itself on garbage collection, which may happen in another event loop.
             # Redirects are off, so that prompts and the key go only to the server that the user named.
             http_client=library.DefaultAsyncHttpxClient(
-                timeout=library.Timeout(settings.timeout, connect=min(CONNECT, settings.timeout)),
+                timeout=library.Timeout(settings.timeout, connect=CONNECT),
                 follow_redirects=False,
             ),
         )
@@ -51,7 +51,7 @@ class Wire:
 
         Args:
             payload: the body of the request.
-            seconds: maximum seconds to its last byte; by default `ChatSettings.timeout`.
+            seconds: maximum seconds to the last byte of the response; by default `ChatSettings.timeout`.
 
         Raises:
             CallFailure: the response is not a complete body with status 200.
@@ -105,11 +105,13 @@ class Wire:
         return b"".join(parts)
 
     def _failure(self, error: openai.OpenAIError) -> CallFailure:
+        cause = error.__cause__
+        if type(cause).__name__ == "ConnectTimeout":
+            return CallFailure("connection", f"no connection within {CONNECT:g} s")
         if isinstance(error, self._library.APITimeoutError):
             return CallFailure("time-out", f"no answer within {self._timeout:g} s")
         if isinstance(error, self._library.APIStatusError):
             return _of_status(error)
-        cause = error.__cause__
         return CallFailure("connection", f"no connection ({cause or type(error).__name__})")
 
 
@@ -145,7 +147,7 @@ def _of_status(error: openai.APIStatusError) -> CallFailure:
 
 
 def _detail(detail: object) -> str:
-    """The message of a server built with FastAPI: a text, or a list of places in the request with what is wrong."""
+    """The message in FastAPI's field `detail`: a text, or a list of faults, each with its place in the request."""
     if isinstance(detail, list):
         wrong = [one for one in detail if isinstance(one, dict)]
         return "; ".join(f"'{_last(one.get('loc'))}': {one.get('msg', '')}" for one in wrong)

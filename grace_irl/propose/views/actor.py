@@ -1,4 +1,4 @@
-"""Search for the actor of grids in the training data: the one cell that changes in most steps with a change.
+"""Search for the actor of grids in the training data: the one cell that changes in most steps that change a grid.
 
 Prompts distinguish pure moves, the steps in which only the actor changes, from other steps.
 """
@@ -21,15 +21,15 @@ ACTIVE = 0.5
 """Minimum share of steps that change the actor's cell, among the steps that change anything."""
 
 STEADY = 0.95
-"""Minimum share of a code's most frequent move among all moves of the actor that begin with this code. If the share is
-lower for any code, prompts do not say which move follows each code."""
+"""Minimum share of the most frequent move among all moves that the actor makes from a cell with a given code. If the
+share is lower for any code, prompts do not say which move follows each code."""
 
 MOST_CODES = 8
 """Maximum number of the actor's codes. With more codes, prompts do not say which move follows each code."""
 
 MAX_STATES = 20_000
-"""Maximum number of states in which the actor is searched. Each trajectory contributes its first states, at least two
-even if their sum exceeds this number."""
+"""Maximum number of states in which the actor is searched, divided evenly among trajectories. Each trajectory gives its
+first states, and at least two of them, even if the total then exceeds the maximum."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,10 @@ class Actor:
         return found
 
     def events(self, states: NDArray[Any]) -> frozenset[int]:
-        """Find the steps of states `(n, h, w, 3)` that change a cell without the actor. Step t leads to state t."""
+        """Find the steps of states `(n, h, w, 3)` that change a cell other than the actor's old and new cell.
+
+        Step t leads to state t.
+        """
         differs = (states[1:] != states[:-1]).any(axis=3)
         acts = self.cells(states)
         return frozenset((np.flatnonzero((differs & ~acts[1:] & ~acts[:-1]).any(axis=(1, 2))) + 1).tolist())

@@ -23,8 +23,8 @@ NEAR = 40  # maximum characters of a label that describes the position of a node
 def difference(before: ScreenOutline, after: ScreenOutline) -> list[str] | None:
     """Write the changes between two screens: `~` for a changed node, `+` for a new one, `-` for a removed one.
 
-    A change has one line. A node that moved has a line if its position is described in other words (`_where`). The
-    result is [] if there is no line, and None if the screens differ too much.
+    Each change has one line. A node that only moved has a line only if the description of its position (`_where`)
+    changed. The result is [] if there is no line, and None if the screens differ too much.
     """
     if len(after.keys) >= MANY and 4 * len(before.keys & after.keys) < len(after.keys):
         return None
@@ -68,7 +68,11 @@ def difference(before: ScreenOutline, after: ScreenOutline) -> list[str] | None:
 
 
 def _apart(before: ScreenOutline, after: ScreenOutline) -> tuple[list[int], list[int]]:
-    """The indices of items of `before` that were removed or moved, and of items of `after` that are new or moved."""
+    """Compare the lines of two screens.
+
+    Return the indices of items of `before` that were removed, changed or moved, and the indices of items of `after`
+    that are new, changed or moved.
+    """
     one, two = [item.key for item in before.items], [item.key for item in after.items]
     # The common beginning and end are skipped to save time, because most often only a few nodes differ.
     start = next((n for n, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))

@@ -62,9 +62,13 @@ def runs(mask: NDArray[np.bool_]) -> str:
     left = mask.copy()
     written = []
     while left.any():
-        first, last = max(_lines(left), key=_length)
-        left[first[0] : last[0] + 1, first[1] : last[1] + 1] = False
-        written.append(f"[{_range(first[0], last[0])},{_range(first[1], last[1])}]")
+        found = _lines(left)  # the rest of a run that another one crosses is shorter, so it waits for its turn
+        longest = max(map(_length, found))
+        for first, last in found:
+            cells = left[first[0] : last[0] + 1, first[1] : last[1] + 1]
+            if _length((first, last)) == longest and cells.all():
+                cells[:] = False
+                written.append(f"[{_range(first[0], last[0])},{_range(first[1], last[1])}]")
     return " ".join(written)
 
 
@@ -216,7 +220,7 @@ class GridView:
         return None if self._actor is None else self._actor.events(states)
 
     def change(self, before: NDArray[Any], after: NDArray[Any], *, apart: bool = False) -> str:
-        """See `View`. With `apart`, only the actor is written as moved, as the steps between the states are unknown."""
+        """See `View`. With `apart`, only the actor is written as moved, because the steps between are unknown."""
         if before.shape != after.shape:
             return f"in full: {self.state(after)}"
         cells = [(i, j) for i, j in np.argwhere((before != after).any(axis=2)).tolist()]

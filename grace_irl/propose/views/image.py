@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from copy import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,6 @@ from numpy.typing import NDArray
 from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.propose.tokens import cut
-from grace_irl.propose.views.view import View
 from grace_irl.states.image import CHANNELS
 
 MOST_COLOURS = 8
@@ -36,14 +37,14 @@ class ImageView:
     Args:
         items: training data.
         metadata: metadata of the set.
-        colours: maximum number of colours in the text of a state.
     """
 
     modules, tokens_of, helps = "numpy", "colours", False
     recalls = 1
 
-    def __init__(self, items: Sequence[Labelled], metadata: Metadata, colours: int = MOST_COLOURS) -> None:
-        self._items, self._metadata, self._most = items, metadata, colours
+    def __init__(self, items: Sequence[Labelled], metadata: Metadata) -> None:
+        del metadata
+        self._items, self._most = items, MOST_COLOURS
         stacks = [item.trajectory.states for item in items]
         self._channels = int(stacks[0].shape[3])
         self._sizes = list(dict.fromkeys((stack.shape[1], stack.shape[2]) for stack in stacks))
@@ -56,10 +57,14 @@ class ImageView:
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         self._shares = [(shade, count / total) for shade, count in ranked[:MOST_COLOURS]]
 
-    @property
-    def coarser(self) -> View | None:
+    @cached_property
+    def coarser(self) -> ImageView | None:
         """See `View`. The coarser view has half as many colours."""
-        return ImageView(self._items, self._metadata, self._most // 2) if self._most > 1 else None
+        if self._most == 1:
+            return None
+        half = copy(self)  # with the same statistics
+        half._most //= 2
+        return half
 
     @property
     def about(self) -> str:

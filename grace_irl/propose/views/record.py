@@ -43,7 +43,7 @@ class RecordView(VectorView):
 
     def _numbers(self, states: RecordStates) -> NDArray[Any]:
         rows = [states.parts[part.name].reshape(len(states), -1).astype(np.float64) for part in self._small]
-        return np.concatenate(rows, axis=1) if rows else np.zeros((len(states), 1))
+        return np.concatenate([np.empty((len(states), 0)), *rows], axis=1)
 
     @property
     def about(self) -> str:
@@ -58,7 +58,7 @@ class RecordView(VectorView):
     @property
     def _form(self) -> str:
         left = [part.name for part in self._parts if not part.is_text and part not in self._small]
-        said = f" Too large to be written here: {', '.join(left[:MOST_PARTS])}." if left else ""
+        said = f" Too large to be written here, even where they change: {', '.join(left[:MOST_PARTS])}." if left else ""
         more = self._width - len(self._shown)
         rest = f"; of {self._width} numbers, the {len(self._shown)} that tell most" if self._brief and more else ""
         return (
@@ -88,8 +88,6 @@ class RecordView(VectorView):
     def change(self, before: Any, after: Any, *, apart: bool = False) -> str:
         """See `View`. If more than a third of the numbers changed, the text is the whole state."""
         del apart
-        if not self._small:
-            return self.state(after)
         old, new = self._row_of(before), self._row_of(after)
         pairs = [(i, self._number(i, old[i]), self._number(i, new[i])) for i in self._shown]
         changed = [f"{self._labels[i]}={now}" for i, was, now in pairs if was != now]

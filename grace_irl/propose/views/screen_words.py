@@ -34,7 +34,8 @@ class Reached:
 
     Attributes:
         instruction: the trajectory's instruction.
-        words: words of the instruction. If instructions differ, the words that all of them have are left out.
+        words: words and numbers of the instruction, without single letters. If instructions differ, the words that all
+            of them have are left out.
         items: items of the positive screen that are not on the trajectory's first screen. If the first screen is itself
             positive, all its items.
     """
@@ -233,12 +234,11 @@ def background(screens: Sequence[Counted], on: Mapping[str, float]) -> dict[str,
             if item.key in common:
                 found.setdefault(item.key, item)
     room, kept = BACKGROUND, {}
-    for key, item in sorted(found.items(), key=lambda entry: (-on[entry[0]], entry[0])):
-        room -= estimate(f"  {item.line}\n")
+    for key in sorted(common, key=lambda key: (-on[key], key)):
+        room -= estimate(f"  {found[key].line}\n")
         if room < 0:
             break
-        if key in common:
-            kept[key] = item
+        kept[key] = found[key]
     return kept
 
 

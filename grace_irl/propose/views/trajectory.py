@@ -88,7 +88,8 @@ def write(view: View, shown: Shown, tokens: int | None = None) -> str:
     if not limits:
         return _lines(view, shown, order, events)
     view = _fine(view, shown, order, min(limits), events)
-    # Each gap takes a line, and consecutive steps without a change share one, so few changes are shorter without gaps.
+    # Each gap takes a line, and consecutive steps without a change share a line. So the text of a trajectory with few
+    # changes may be shorter without gaps.
     if len(order) <= _SHORT and estimate(whole := _lines(view, shown, order, events)) <= min(limits):
         return whole
     # Search for the largest number of steps that fits, from below, since a random walk may have thousands of steps.
@@ -241,7 +242,7 @@ def _gap(shown: Shown, steps: range, events: Set[int] | None) -> str:
 
 
 def _change(view: View, states: NDArray[Any], bases: Sequence[int], step: int) -> str:
-    """Write how a state differs from the last written state, or from an earlier written state if this halves the text.
+    """Write how a state differs from the last written state, or from an earlier one if this text is half as long.
 
     Args:
         view: the view.

@@ -34,13 +34,16 @@ def field_statistics(expert_states: Any, negative_states: Any) -> list[dict[str,
 
 
 HELPER = f"from typing import Any\n\nimport numpy as np\n\n\n{inspect.getsource(field_statistics)}"
-"""Source of `field_statistics` for prompts. Programs contain a copy of this function, so that an exported file
-needs no other module."""
+"""Source of `field_statistics` for prompts. A program that uses the function contains a copy of it, so that an exported
+file needs no other module."""
 
 
 MAX_FIELDS = 24
 """Maximum number of fields written per state. Of longer vectors, prompts write the fields that separate positive from
 negative states best (by Cohen's d)."""
+
+HUGE = 1e15
+"""Smallest number that is written with an exponent. Data sets may mark absent values with the largest float."""
 
 
 class VectorView:
@@ -124,6 +127,8 @@ class VectorView:
         return f"{self._labels[index]}{name}: {sides[0]} | {sides[1]} | {row['d']:+.2f}"
 
     def _number(self, index: int, value: float, more: int = 0) -> str:
+        if abs(value) >= HUGE:
+            return f"{value:.6g}"
         text = f"{value:.{self._decimals[index] + more}f}"
         text = text.rstrip("0").rstrip(".") if "." in text else text
         return "0" if text in ("-0", "") else text
@@ -147,8 +152,11 @@ class VectorView:
 
 
 def _decimals(deviation: float) -> int:
-    """Number of decimal places that shows about a tenth of `deviation`, the standard deviation of a field."""
-    return min(max(1 - math.floor(math.log10(deviation)), 0), 9) if deviation > 0 else 3
+    """Number of decimal places that shows about a tenth of `deviation`, the standard deviation of a field.
+
+    The deviation is 0 in a constant field. It may overflow to inf or nan in a field with huge numbers.
+    """
+    return min(max(1 - math.floor(math.log10(deviation)), 0), 9) if 0 < deviation < math.inf else 3
 
 
 def _ranges(numbers: Sequence[int]) -> str:

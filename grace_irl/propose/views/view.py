@@ -18,7 +18,7 @@ class View(Protocol):
         tokens_of: word for the elements of a state, such as "codes" or "texts". Prompts warn that other trajectories
             may have new elements.
         helps: whether prompts include the helper function of `vector.HELPER`, which compares two sets of vectors.
-        recalls: number of the states written last in a prompt to which the text of a change may refer.
+        recalls: number of states to which the text of a change may refer: the last ones written of the trajectory.
     """
 
     @property

@@ -9,28 +9,29 @@ import pytest
 
 from grace_irl.propose.client.serve_command import ModelWeights, weights
 
-BILLION = 1e9 * 2 / 2**30  # in 16 bits
+BILLION = 1e9 / 8 / 2**30  # for each bit of a parameter
 
 
 @pytest.mark.parametrize(
-    ("name", "billions", "quantised"),
+    ("name", "billions", "bits"),
     [
-        ("Qwen/Qwen2.5-Coder-7B-Instruct", 7, False),
-        ("Qwen/Qwen2.5-Coder-0.5B-Instruct", 0.5, False),
-        ("Qwen/Qwen2.5-Coder-32B-Instruct-AWQ", 32, True),
-        ("Qwen/Qwen3-30B-A3B-Instruct-2507-FP8", 30, True),
-        ("mistralai/Mixtral-8x7B-Instruct-v0.1", 56, False),
-        ("org/some_model_w4a16_13b", None, True),
-        ("HuggingFaceTB/SmolLM2-360M-Instruct", 0.36, False),
-        ("unsloth/Llama-3.1-8B-bnb-4bit", 8, True),
-        ("deepseek-ai/DeepSeek-V3", None, False),
-        ("7b-org/model", None, False),
+        ("Qwen/Qwen2.5-Coder-7B-Instruct", 7, 16),
+        ("Qwen/Qwen2.5-Coder-0.5B-Instruct", 0.5, 16),
+        ("Qwen/Qwen2.5-Coder-32B-Instruct-AWQ", 32, 4),
+        ("Qwen/Qwen3-30B-A3B-Instruct-2507-FP8", 30, 8),
+        ("Qwen/Qwen2.5-7B-Instruct-GPTQ-Int8", 7, 8),
+        ("mistralai/Mixtral-8x7B-Instruct-v0.1", 56, 16),
+        ("org/some_model_w4a16_13b", None, 4),
+        ("HuggingFaceTB/SmolLM2-360M-Instruct", 0.36, 16),
+        ("unsloth/Llama-3.1-8B-bnb-4bit", 8, 4),
+        ("deepseek-ai/DeepSeek-V3", None, 16),
+        ("7b-org/model", None, 16),
     ],
 )
-def test_names(name: str, billions: float | None, quantised: bool) -> None:
+def test_names(name: str, billions: float | None, bits: int) -> None:
     found = weights(name)
-    assert found.gib == (None if billions is None else pytest.approx(billions * BILLION))
-    assert (found.quantised, found.context) == (quantised, None)
+    assert found.gib == (None if billions is None else pytest.approx(billions * bits * BILLION))
+    assert (found.quantised, found.context) == (bits < 16, None)
 
 
 def test_a_folder(tmp_path: Path) -> None:

@@ -1,13 +1,30 @@
-"""The wait that a server asks for."""
+"""Connections, and the wait that a server asks for."""
 
 from __future__ import annotations
 
+import asyncio
 import email.utils
+import socket
 import time
 
 import pytest
 
-from grace_irl.propose.client.wire import retry_after
+from grace_irl.propose.client import ChatSettings, wire
+from grace_irl.propose.client.errors import CallFailure
+from grace_irl.propose.client.wire import Wire, retry_after
+
+
+def test_a_host_that_takes_no_connection_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "CONNECT", 0.2)
+    with socket.socket() as host:
+        host.bind(("127.0.0.1", 0))
+        host.listen(0)
+        with socket.create_connection(host.getsockname()):  # the queue of connections is full
+            client = Wire(ChatSettings(f"http://127.0.0.1:{host.getsockname()[1]}"), "")
+            with pytest.raises(CallFailure) as failed:
+                asyncio.run(client.models())
+    assert failed.value.away
+    assert failed.value.message == "no connection within 0.2 s"
 
 
 @pytest.mark.parametrize(

@@ -180,6 +180,12 @@ def test_runs_cover_the_mask_once(mask: NDArray[np.bool_]) -> None:
     np.testing.assert_array_equal(count, mask.astype(int))
 
 
+def test_runs_of_a_large_mask_are_found_in_one_go() -> None:
+    """A search that began again after every run would take a minute."""
+    mask = np.random.default_rng(0).random((128, 128)) < 0.5
+    assert len(SPAN.findall(runs(mask))) > 2_500
+
+
 def test_views_are_found_by_kind() -> None:
     items = [Labelled(Demonstration(Trajectory(room({})[None]), "expert"), np.ones(1, dtype=np.bool_))]
     assert isinstance(view_of(items, Metadata("grid")), GridView)

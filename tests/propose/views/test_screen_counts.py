@@ -103,6 +103,13 @@ def test_the_background_is_what_nine_of_ten_have_once() -> None:
     assert background(screens[:4], shares(screens[:4])) == {}
 
 
+def test_what_is_twice_on_a_screen_takes_no_room_of_the_background() -> None:
+    long = [node("TextView", f"AAAA {n} {'word ' * 30}") for n in range(12)]
+    once, twice = (screen(*long * times, node("TextView", "Every")) for times in (1, 2))
+    screens = sampled([item([twice, *[once] * 5])], ScreenOutline.of)
+    assert [each.line for each in background(screens, shares(screens)).values()] == ["TextView 'Every'"]
+
+
 def test_many_screens_are_drawn_evenly_with_the_positive_ones() -> None:
     states = [START] * 400
     items = [item(states, role="negative")] * 10 + [item(states[:3])] * 30

@@ -30,6 +30,14 @@ def test_numbers_keep_a_tenth_of_their_spread() -> None:
     assert shown.state(np.array([123.456, 1.250149, -0.0001])) == "[123 1.25015 0]"
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("huge", [1e38, 1e300, 1.7e308])
+def test_huge_numbers_are_short(huge: float) -> None:
+    shown = view(columns([huge, 0.0], [1.0, 3.0]), columns([huge, -huge], [1.0, 3.0]))
+    assert shown.state(np.array([huge, 1.0])) == f"[{huge:g} 1]"
+    assert shown.legend(2000).endswith("\n[1]: 2, 1 (1.1 2 2.9) | 2, 1 (1.1 2 2.9) | +0.00")
+
+
 def test_few_changes_are_written_alone_and_many_as_a_row() -> None:
     rng = np.random.default_rng(0)
     shown = view(rng.normal(size=(20, 6)), rng.normal(size=(20, 6)))
