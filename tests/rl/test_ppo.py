@@ -408,6 +408,8 @@ def test_settings_are_found_by_name_then_by_kind() -> None:
     assert hyperparameters("Humanoid-v5", "vector") is TABLE["Humanoid"]
     assert hyperparameters("CartPole-v1", "vector") is TABLE["vector"]
     assert hyperparameters("BabyAI-GoToObj-v0", "grid") is TABLE["grid"]
+    with pytest.raises(InputError, match=r"^states that are screens; expected vectors .* PPO reads no others$"):
+        hyperparameters("own.py:make", "ui")
     for settings in TABLE.values():
         assert settings.source
         assert settings.rollout % settings.batch_size == 0
