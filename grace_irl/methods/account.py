@@ -65,6 +65,11 @@ class Calibrated:
     threshold: float | None = None
 
 
+def capitalised(text: str) -> str:
+    """The text with a capital as its first letter. Unlike `str.capitalize`, it keeps all other letters."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 class Account:
     """Texts and tables about evaluations. A search method defines a subclass to present its own metrics.
 
@@ -98,7 +103,7 @@ class Account:
 
     def verdict(self, evaluation: Evaluation) -> str:
         """A sentence on the quality of a reward."""
-        return f"{self.headline(evaluation).capitalize()}."
+        return f"{capitalised(self.headline(evaluation))}."
 
     def figures(self, evaluation: Evaluation) -> list[Figures]:
         """Tables about one program."""

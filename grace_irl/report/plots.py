@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from markupsafe import Markup
 
-from grace_irl.methods.account import Account
+from grace_irl.methods.account import Account, capitalised
 from grace_irl.report.charts import NARROW, ChartLine, Dot, chart, histogram, reach, tallest, thinned
 from grace_irl.report.data import TrainingCurve
 from grace_irl.report.evidence import SIDES, EvidencePanel, Story, split
@@ -209,12 +209,12 @@ def searches(steps: Sequence[ScoreStep], account: Account) -> list[Plot]:
     scores = [(float(step.tried), max(step.score, FLOOR)) for step in steps]
     plots = [
         Plot(
-            f"{account.score.capitalize()} of the best program",
+            f"{capitalised(account.score)} of the best program",
             chart(
                 [ChartLine(account.score, scores, "c0", stairs=True)],
                 across="programs tried",
                 up=account.score,
-                label=f"{account.score.capitalize()} of the best program so far over programs tried",
+                label=f"{capitalised(account.score)} of the best program so far over programs tried",
                 width=NARROW,
             ),
             note=account.note,
@@ -230,13 +230,13 @@ def searches(steps: Sequence[ScoreStep], account: Account) -> list[Plot]:
             lines,
             across="programs tried",
             up=account.drawn,
-            label=f"{account.drawn.capitalize()} of the best program so far over programs tried",
+            label=f"{capitalised(account.drawn)} of the best program so far over programs tried",
             width=NARROW,
             low=0.9,  # the axis always includes 0.9 and 1
             high=1.0,
         )
         named = tuple((each.kind, each.name) for each in lines)
-        plots.append(Plot(f"{account.drawn.capitalize()} of the best program", drawing, named))
+        plots.append(Plot(f"{capitalised(account.drawn)} of the best program", drawing, named))
     return plots
 
 

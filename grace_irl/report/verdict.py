@@ -8,6 +8,7 @@ import numpy as np
 
 from grace_irl.audit.warning import Audit
 from grace_irl.evaluate.separation import BEST_HERE, Separation
+from grace_irl.methods.account import capitalised
 from grace_irl.methods.separated import states
 from grace_irl.report.evidence import EvidencePanel
 from grace_irl.runs.expand.round import Round, became
@@ -32,7 +33,7 @@ def warnings(separation: Separation, evidence: EvidencePanel, audit: Audit | Non
 
 def sentence(clause: str) -> str:
     """The clause with a capital first letter and a full stop."""
-    return f"{clause[:1].upper()}{clause[1:]}."
+    return f"{capitalised(clause)}."
 
 
 def _unaudited(separation: Separation, evidence: EvidencePanel) -> list[str]:

@@ -135,6 +135,7 @@ def collect(
                 if success or (trajectory.truncated and not actor.done):
                     count.failures[RIGHT_TASK_DONE if success else OUT_OF_TIME] += 1
                     continue
+                actor.kept = True
                 trajectory = replace(trajectory, source=f"{trajectory.source}, near miss, {actor.deed}")
             if role == "negative" and success and not keep_successes:
                 count.dropped_successes += 1

@@ -237,8 +237,8 @@ def make(
     Args:
         environment_id: id for `gymnasium.make`, or an adapter, `package.module:function` or `file.py:function`
             (`make_adapted`). For ids of MiniGrid and BabyAI, this function first registers their environments.
-        max_steps: time limit of an episode in steps; None keeps the environment's own limit. A shorter limit inside a
-            BabyAI level or an adapter's environment stays in force.
+        max_steps: time limit of an episode in steps; None keeps the environment's own limit. A shorter limit inside an
+            adapter's environment stays in force.
         options: further arguments of `gymnasium.make`. Adapters do not receive them.
         kind: name of the observations' kind, for example "grid" or "image", if their space fits several kinds.
 
@@ -261,7 +261,8 @@ def make(
         if max_steps < 1:
             raise InputError(f"--max-steps {max_steps}; expected at least 1")
         # `max_steps` replaces the built-in limit of environments named MiniGrid-…, because this limit could end
-        # episodes earlier than Gymnasium's wrapper `TimeLimit`. All other environments get the wrapper.
+        # episodes earlier than Gymnasium's wrapper `TimeLimit`. All other environments get the wrapper. Levels of
+        # BabyAI keep a longer limit of their own beside it, because their rewards depend on it (`_raise_limit`).
         chosen["max_steps" if environment_id.startswith("MiniGrid-") else "max_episode_steps"] = max_steps
     if is_adapter(environment_id):
         adapted, own_view = make_adapted(environment_id, kind)
@@ -283,6 +284,8 @@ def make(
     view: StateView
     if is_grid:
         view = MiniGridView(environment_id)
+        if max_steps is not None:
+            _raise_limit(environment.unwrapped, max_steps)
     elif (found := _kind(environment, kind)) is not None:
         view = SpaceView(environment_id, environment.observation_space, found)
     else:
@@ -292,6 +295,18 @@ def make(
         )
     view.prepare(environment)
     return environment, view
+
+
+def _raise_limit(level: Any, least: int) -> None:
+    """Raise the built-in time limit of a level to at least `least` steps, after each reset, which may set the limit."""
+    reset = level.reset
+
+    def reset_and_raise(**options: Any) -> Any:
+        found = reset(**options)
+        level.max_steps = max(level.max_steps, least)
+        return found
+
+    level.reset = reset_and_raise
 
 
 def registration(environment_id: str) -> str | None:

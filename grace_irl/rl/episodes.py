@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import MultiBinary
 from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Demonstration, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.rl.method import PolicyProblem
+from grace_irl.rl.policies import value_counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +44,9 @@ def expert_episodes(problem: PolicyProblem, method: str, *, absorbing: bool = Tr
     checked for goal states and has none is left out. A trajectory that nobody has checked yet is used whole. Under any
     other rule, all trajectories are used whole.
 
-    Continuous actions are clipped to the action space, like the learner's actions. Otherwise a discriminator could
-    recognise experts by actions outside the space.
+    Actions of a `MultiBinary` space become floats, other discrete actions 64-bit integers. Continuous actions are
+    clipped to the action space, like the learner's actions. Otherwise a discriminator could recognise experts by
+    actions outside the space.
 
     Args:
         problem: the problem, which provides demonstrations, observations and spaces.
@@ -123,17 +126,20 @@ def _episode(trajectory: Trajectory, problem: PolicyProblem, space: Any, method:
     """One trajectory as an episode, with the problem's observations and with actions within the action space."""
     taken: NDArray[Any] = np.asarray(trajectory.actions)
     where = trajectory.source or "an expert"
-    if hasattr(space, "n"):
-        start = int(getattr(space, "start", 0))
-        whole = taken.reshape(len(taken), -1)
-        if whole.shape[1] != 1 or not (
-            np.equal(np.mod(whole, 1), 0).all() and start <= whole.min() and whole.max() < start + int(space.n)
+    counts = value_counts(space)
+    if counts is not None:
+        start = getattr(space, "start", 0)
+        if taken[0].size == counts.size:
+            taken = taken.reshape(len(taken), *counts.shape)
+        if taken.shape[1:] != counts.shape or not (
+            np.equal(np.mod(taken, 1), 0).all() and (start <= taken).all() and (taken < start + counts).all()
         ):
             raise InputError(
                 f"{method}: {where} has actions of shape {taken.shape[1:]} from {taken.min()} to {taken.max()}; "
                 f"expected whole numbers in {space}: the demonstrations are of another environment"
             )
-        taken = whole[:, 0].astype(np.int64)
+        # The distribution that Stable-Baselines3 has for MultiBinary actions reads floats only.
+        taken = taken.astype(np.float32 if isinstance(space, MultiBinary) else np.int64)
     else:
         if taken.shape[1:] != space.shape:
             raise InputError(

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
+from grace_irl.rl.policies import value_counts
 
 ABSORBED = "absorbed"
 """Key in the `info` of a step. The value is whether the episode had reached a terminal state before this step."""
@@ -137,8 +138,9 @@ def absorbed(
     if flag.ndim == 2:
         flag[:, -1] = 1
     drawn: NDArray[Any]
-    if hasattr(action_space, "n"):
-        drawn = generator.integers(int(action_space.n), size=rest) + int(getattr(action_space, "start", 0))
+    counts = value_counts(action_space)
+    if counts is not None:
+        drawn = generator.integers(counts, size=(rest, *counts.shape)) + getattr(action_space, "start", 0)
     else:
         drawn = generator.uniform(action_space.low, action_space.high, (rest, *action_space.shape))
     return np.concatenate([observations[:-1], flag]), np.concatenate([actions, drawn.astype(actions.dtype)])

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from grace_irl.errors import InputError
 from grace_irl.pages import page
+from grace_irl.rl.observers import observed_kinds
+from grace_irl.states import kind_named
 from grace_irl.states.grid import GRID
 from grace_irl.states.image import IMAGE
 from grace_irl.states.record import RECORD
@@ -143,6 +146,12 @@ def hyperparameters(environment_id: str, kind: str) -> Hyperparameters:
     Args:
         environment_id: a Gymnasium id, or "".
         kind: name of the kind of the environment's states.
+
+    Raises:
+        InputError: no policy observes states of this kind, or there is no such kind.
     """
     name = environment_id.split("/")[-1].rsplit("-v", 1)[0]
-    return TABLE.get(name, TABLE[kind])
+    found = TABLE.get(name) or TABLE.get(kind)
+    if found is None:
+        raise InputError(f"states that are {kind_named(kind).plural}; expected {observed_kinds()}: PPO reads no others")
+    return found

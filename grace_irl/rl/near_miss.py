@@ -18,10 +18,10 @@ RIGHT_TASK_DONE = "the right task done on the way"
 OUT_OF_TIME = "time limit before the other task was done"
 GIVEN_UP = "the bot gave the other task up"
 FAILED = 0.25
-"""Amount that an episode adds to the count of its deviation (kind of near miss) if the other task is not done.
+"""Amount that an episode adds to the count of its deviation (kind of near miss) if the episode is not kept.
 
-`NearMissPolicy` tries the deviation with the lowest count next. If the other task is done, the episode adds 1. Without
-`FAILED`, a deviation that always fails would be tried in every episode."""
+`NearMissPolicy` tries the deviation with the lowest count next. An episode that is kept adds 1. Without `FAILED`, a
+deviation that always fails would be tried in every episode."""
 
 
 class NearMissPolicy:
@@ -43,6 +43,7 @@ class NearMissPolicy:
     Attributes:
         deed: name of the running episode's deviation. If the bot acts, the text of the other task follows.
         done: whether `act` has raised PolicyDoneError in the running episode, because the other task is done.
+        kept: whether the caller keeps the running episode. The caller sets it at the end of the episode.
 
     Raises:
         InputError: the environment is not of BabyAI (`BabyAI-…`).
@@ -56,7 +57,7 @@ class NearMissPolicy:
         self._bot = BotPolicy(environment_id, alarm_s)
         self._made: dict[str, float] = defaultdict(float)
         self._name = ""
-        self.done = False
+        self.done = self.kept = False
 
     def reset(self, environment: Any, seed: int) -> None:
         """Draw a deviation for the new episode.
@@ -76,8 +77,9 @@ class NearMissPolicy:
         if self._only and self._only not in known:
             expected = ", ".join(map(repr, known))
             raise InputError(f"{self._id}: near_miss={self._only!r}; expected True or one of {expected}")
-        self._made[self._name] += 1 if self.done else FAILED
-        self._name, self.done = "", False
+        self._made[self._name] += 1 if self.kept else FAILED
+        self._name = ""
+        self.done = self.kept = False
         rng = np.random.default_rng(seed)
         if scripts is not None:
             names = [self._only] if self._only else self._rarest_first(known, rng)

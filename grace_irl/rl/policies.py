@@ -5,7 +5,6 @@ Policies act on states, which a view makes from the environment's observations (
 
 from __future__ import annotations
 
-import math
 import signal
 import threading
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from types import FrameType
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grace_irl.errors import GraceError, InputError
 
@@ -127,10 +127,21 @@ class BotPolicy:
             signal.signal(signal.SIGALRM, before)
 
 
+def value_counts(space: Any) -> NDArray[np.int64] | None:
+    """Number of possible values of each component of an action, in the action's shape; None for continuous actions."""
+    from gymnasium.spaces import MultiBinary
+
+    if isinstance(space, MultiBinary):
+        return np.full(space.shape, 2)
+    counts = getattr(space, "nvec", getattr(space, "n", None))
+    return None if counts is None else np.asarray(counts, np.int64)
+
+
 def uniform_log_prob(space: Any) -> float | None:
-    """Log-probability or log-density of a uniformly drawn action, in a `Discrete` or bounded `Box`; None for others."""
-    if hasattr(space, "n"):
-        return -math.log(int(space.n))
+    """Log-probability or log-density of a uniformly drawn action; None for an unbounded `Box` and other spaces."""
+    counts = value_counts(space)
+    if counts is not None:
+        return -float(np.log(counts).sum())
     if hasattr(space, "low") and np.isfinite(space.low).all() and np.isfinite(space.high).all():
         return -float(np.log(np.asarray(space.high, float) - space.low).sum())
     return None

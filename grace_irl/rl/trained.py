@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from numpy.typing import NDArray
 from stable_baselines3.common.policies import ActorCriticPolicy
 
@@ -88,7 +88,7 @@ def load_policy(path: str | Path, device: str = "cpu") -> TrainedPolicy:
         weights = require_tensors(found["weights"])
         action_space = about["action_space"]
         numbers = sum(tensor.numel() for tensor in weights.values())
-        least = max(observer.least_weights, action_space.get("n", 1))
+        least = max(observer.least_weights, np.sum(action_space.get("n", 1), dtype=float))
         if least > numbers:
             raise ValueError(f"layers that need more than its {numbers:,} weights")
         if settings.activation not in ("Tanh", "ReLU"):
@@ -150,11 +150,16 @@ def _tuple(values: list[Any]) -> tuple[Any, ...]:
 def _described(space: Any) -> dict[str, Any]:
     if isinstance(space, Discrete):
         return {"n": int(space.n)}
+    if isinstance(space, MultiDiscrete):
+        return {"n": space.nvec.tolist()}
+    if isinstance(space, MultiBinary):
+        return {"n": space.n, "binary": True}
     return {"low": space.low.tolist(), "high": space.high.tolist(), "dtype": space.dtype.str}
 
 
 def _space(about: dict[str, Any]) -> Any:
     if "n" in about:
-        return Discrete(about["n"])
+        made = MultiBinary if about.get("binary") else MultiDiscrete if isinstance(about["n"], list) else Discrete
+        return made(about["n"])
     dtype: Any = np.dtype(about["dtype"]).type
     return Box(np.array(about["low"], dtype), np.array(about["high"], dtype), dtype=dtype)

@@ -360,7 +360,7 @@ def _read(path: Path) -> Recorded:
         raise InputError(f"{path}: {error.strerror}; expected the folder of a run, or a recording") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: not UTF-8 text; expected a recording made by grace-irl export --recording") from None
-    answers, goals = {}, []
+    answers, goals = {}, dict[tuple[str, int], GoalAnswer]()
     trainings, failures = dict[tuple[str, str], RecordedTraining](), dict[str, RecordedFailure]()
     reached = 1
     try:
@@ -377,7 +377,9 @@ def _read(path: Path) -> Recorded:
             entry = json.loads(line)
             json.dumps(entry, ensure_ascii=False).encode()  # raises for lone surrogates: SQLite cannot store them
             if "goals" in entry:
-                goals.append(said := from_json(_Goals, line).goals)
+                said = from_json(_Goals, line).goals
+                if goals.setdefault((said.digest, said.attempt), said) is not said:
+                    raise ValueError("an answer about goal states that an earlier line holds")
                 if max(map(abs, (said.attempt, said.tokens_in, said.tokens_out))) > _MOST:
                     raise ValueError("a number that no run has")
                 continue
@@ -405,4 +407,4 @@ def _read(path: Path) -> Recorded:
             f"{path}, line {reached}: not a recording ({reason}); expected one made by grace-irl export --recording"
         ) from None
     trained = RecordedTrainings(str(path), head.task, tuple(trainings.values()), tuple(failures.values()))
-    return Recorded(config, answers, head.calls, goals, content, trained)
+    return Recorded(config, answers, head.calls, tuple(goals.values()), content, trained)

@@ -85,6 +85,7 @@ def test_recordings(
 
 POINT = asdict(Point(64, 2, 9.5, 0.5, None, 9.5, {"forward": 1.0}, 3.0, 0.5, 9.5, {"up": 0.9}))
 TRAINING = {"program": "a" * 16, "name": "full-0", "seed": 5, "steps": 64, "curve": [POINT]}
+GOALS = {"digest": "c" * 16, "attempt": 0, "origin": "model", "indices": [3]}
 FAILURE = {"program": "b" * 16, "status": "timeout", "message": "it took too long"}
 
 
@@ -152,9 +153,10 @@ def test_a_recording_with_trainings_is_read(recording: list[str], tmp_path: Path
         (json.dumps({"training": TRAINING})[:-9], "not a recording"),
         (json.dumps({"training": TRAINING}) + "\n" + json.dumps({"training": TRAINING}), "an earlier line holds"),
         (json.dumps({"failed": FAILURE}) + "\n" + json.dumps({"failed": FAILURE}), "an earlier line holds"),
+        (json.dumps({"goals": GOALS}) + "\n" + json.dumps({"goals": GOALS}), "goal states that an earlier line holds"),
     ],
 )  # fmt: skip
-def test_trainings_of_recordings(
+def test_goals_and_trainings_of_recordings(
     line: str, said: str, recording: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = with_trainings(recording, tmp_path / "a.jsonl", line)

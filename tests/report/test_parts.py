@@ -14,14 +14,16 @@ from hypothesis import strategies as st
 
 from grace_irl.config import Config, DataConfig
 from grace_irl.demos.trajectory import Demonstrations, Metadata, Trajectory
+from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.evaluate.metrics import ranking
 from grace_irl.evaluate.separation import Metrics, Separation
+from grace_irl.methods.account import Account, Column
 from grace_irl.methods.separated import SeparationAccount
 from grace_irl.report.data import Data, Valued, read, read_curve, trainings
 from grace_irl.report.evidence import gather
 from grace_irl.report.gallery import Gallery
 from grace_irl.report.page import digits, fixed, highlighted, line, number, share
-from grace_irl.report.plots import verdicts
+from grace_irl.report.plots import ScoreStep, searches, verdicts
 from grace_irl.report.verdict import cautions, sentence, warnings
 from grace_irl.runs.expand.round import Round
 from grace_irl.runs.record import TrajectoryRow
@@ -71,6 +73,17 @@ def test_the_verdict_is_of_held_out_data_where_there_is_some() -> None:
         "On held-out data, unseen by the search, the reward separates 1 positive state"
     )
     assert "balanced accuracy of 0.7000 (0.5 is chance)" in verdict(Separation(metrics(0.7)).evaluation())
+
+
+def test_names_of_figures_keep_their_capitals() -> None:
+    class Named(Account):
+        score = drawn = "mean AUC"
+        columns = curves = (Column("auc", "AUC"),)
+
+    evaluation = Evaluation("ok", score=0.5, metrics={"auc": 0.5})
+    assert Named().verdict(evaluation) == "Best mean AUC 0.5, AUC 0.5000."
+    charts = searches([ScoreStep(1, 0.5, evaluation.metrics)], Named())
+    assert [each.title for each in charts] == ["Mean AUC of the best program"] * 2
 
 
 def test_each_candidate_counts_once_and_like_reasons_are_one() -> None:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 pytest.importorskip("minigrid")
 
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Text
+
 from grace_irl.demos import load
 from grace_irl.errors import GraceError, InputError
 from grace_irl.rl.collect import EpisodeTally, collect
+from grace_irl.rl.policies import uniform_log_prob
 from grace_irl.rl.recipe import read_recipe
 from tests.demos.equality import assert_same
 
@@ -62,6 +66,21 @@ def test_random_log_densities() -> None:
     (hopper,) = collect("Hopper-v5", "random", 1, "negative")
     np.testing.assert_allclose(hopper.trajectory.log_probs, -3 * math.log(2))  # three actions in [-1, 1]
     assert hopper.trajectory.actions.shape == (hopper.trajectory.num_steps, 3)
+
+
+@pytest.mark.parametrize(
+    ("space", "expected"),
+    [
+        (Discrete(5, start=2), -math.log(5)),
+        (MultiDiscrete([3, 4]), -math.log(12)),
+        (MultiBinary(4), -4 * math.log(2)),
+        (MultiBinary([2, 2]), -4 * math.log(2)),
+        (Box(-np.inf, 1), None),
+        (Text(3), None),
+    ],
+)
+def test_the_log_probability_of_a_uniform_action(space: Any, expected: float | None) -> None:
+    assert uniform_log_prob(space) == (expected if expected is None else pytest.approx(expected))
 
 
 @pytest.mark.parametrize("policy", ["bot", "random"])

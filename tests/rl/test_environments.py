@@ -142,6 +142,16 @@ def test_modules_are_imported_by_name(file: str, monkeypatch: pytest.MonkeyPatch
     sys.modules.pop("own")
 
 
+@pytest.mark.parametrize(("limit", "own"), [(5, 64), (100, 100)])
+def test_a_level_s_own_limit_is_raised_if_it_is_shorter(limit: int, own: int) -> None:
+    pytest.importorskip("minigrid")
+    environment, _ = make("BabyAI-GoToObj-v0", max_steps=limit)
+    for seed in range(2):
+        environment.reset(seed=seed)
+        assert [environment.step(0)[3] for _ in range(limit)] == [False] * (limit - 1) + [True]
+        assert environment.unwrapped.max_steps == own  # the reward of a success depends on it
+
+
 def test_a_view_made_of_functions() -> None:
     environment, view = make(f"{EXAMPLE}:corridor")
     observation, _ = environment.reset(seed=1)

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 pytest.importorskip("gymnasium")
 
 import gymnasium
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 
 from grace_irl.errors import InputError
 from grace_irl.rl.horizon import FixedHorizon, absorbed, absorbing, alive
+from grace_irl.rl.policies import value_counts
 
 SHAPES: list[tuple[int, ...]] = [(2,), (3, 3, 3)]
 
@@ -105,6 +106,10 @@ def test_actions_in_the_absorbing_state_say_nothing() -> None:
     start = Discrete(3, start=5)
     _, taken = absorbed(np.ones((2, 2)), np.full(1, 5), 200, True, start, generator)
     assert set(taken[1:]) == {5, 6, 7}
+    for several in (MultiDiscrete([3, 2], start=[1, 0]), MultiBinary(3)):
+        _, pressed = absorbed(np.ones((2, 2)), np.ones((1, *several.shape), np.int64), 200, True, several, generator)
+        assert all(several.contains(each) for each in pressed[1:])
+        assert (np.ptp(pressed[1:], axis=0) == value_counts(several) - 1).all()
     box = Box(np.array([-2.0, 0.0]), np.array([-1.0, 4.0]), dtype=np.float64)
     _, drawn = absorbed(np.ones((2, 2)), np.zeros((1, 2)), 200, True, box, generator)
     assert all(box.contains(each) for each in drawn[1:])

@@ -261,3 +261,5 @@ def test_deviations_take_turns(seed: int) -> None:
     assert drawn == {"red ball": 2, "blue ball": 2, "same rooms": 2}
     names = [deed(item)[0] for item in misses("OpenTwoDoors", 4, seed=seed)]
     assert sorted(names[:2]) == sorted(names[2:]) == ["other order", "other part"]
+    ended = misses("OpenRedBlueDoorsDebug", 6, seed=seed)  # the environment ends the other order at its first door
+    assert Counter(deed(item)[0] for item in ended) == {"other order": 3, "other part": 3}

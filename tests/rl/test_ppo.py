@@ -21,7 +21,7 @@ pytest.importorskip("stable_baselines3")
 
 import gymnasium
 import torch
-from gymnasium.spaces import Box, Dict, Discrete, Text
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text
 
 import grace_irl
 from grace_irl.demos.trajectory import Metadata
@@ -314,6 +314,39 @@ def test_a_policy_is_a_file(tmp_path: Path) -> None:
             load_policy(tmp_path / name)
 
 
+class Buttons(Lamp):
+    """Several actions at once, of which none earns anything."""
+
+    def __init__(self, actions: Any) -> None:
+        super().__init__()
+        self.action_space = actions
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        assert self.action_space.contains(action)
+        return super().step(2)
+
+
+@pytest.mark.parametrize("actions", [MultiDiscrete([3, 2]), MultiBinary(3)])
+def test_a_policy_of_several_discrete_actions_is_a_file(actions: Any, tmp_path: Path) -> None:
+    training = train(lambda: Buttons(actions), 128, settings=FAST, evaluations=1, episodes=1, out=tmp_path)
+    loaded = load_policy(tmp_path / POLICY)
+    assert loaded.network.action_space == actions
+    observations = np.random.default_rng(0).uniform(-1, 1, (50, 2))
+    one, other = (policy.act(observations, deterministic=True) for policy in (training.policy, loaded))
+    np.testing.assert_array_equal(one[0], other[0])
+    np.testing.assert_array_equal(one[1], other[1])
+
+
+@pytest.mark.parametrize("claimed", [{"n": [2**62] * 4}, {"n": 10**12}, {"n": 10**12, "binary": True}])
+def test_a_policy_that_claims_more_actions_than_it_has_weights_is_refused(claimed: Any, tmp_path: Path) -> None:
+    train(lamp, 128, settings=FAST, evaluations=1, episodes=1, out=tmp_path)
+    found = torch.load(tmp_path / POLICY, weights_only=True)
+    claims = json.loads(found["about"]) | {"action_space": claimed}
+    torch.save({**found, "about": json.dumps(claims)}, tmp_path / POLICY)
+    with pytest.raises(InputError, match=r"layers that need more than its [0-9,]+ weights"):
+        load_policy(tmp_path / POLICY)
+
+
 def test_training_can_start_from_a_policy() -> None:
     learnt = train(lamp, 3000, settings=FAST, evaluations=1, episodes=1).policy
     before = {name: value.clone() for name, value in learnt.network.state_dict().items()}
@@ -375,6 +408,8 @@ def test_settings_are_found_by_name_then_by_kind() -> None:
     assert hyperparameters("Humanoid-v5", "vector") is TABLE["Humanoid"]
     assert hyperparameters("CartPole-v1", "vector") is TABLE["vector"]
     assert hyperparameters("BabyAI-GoToObj-v0", "grid") is TABLE["grid"]
+    with pytest.raises(InputError, match=r"^states that are screens; expected vectors .* PPO reads no others$"):
+        hyperparameters("own.py:make", "ui")
     for settings in TABLE.values():
         assert settings.source
         assert settings.rollout % settings.batch_size == 0

@@ -11,6 +11,9 @@ import pytest
 
 pytest.importorskip("stable_baselines3")
 
+import gymnasium
+from gymnasium.spaces import MultiBinary, MultiDiscrete
+
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.rl import environments
@@ -86,6 +89,27 @@ def test_discrete_actions_are_whole_numbers_however_they_are_kept(actions: Any) 
     (found,) = expert_episodes(asked, "gail")
     assert found.actions.dtype == np.int64
     assert found.actions.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("space", "actions", "dtype"),
+    [(MultiDiscrete([3, 2]), [[2, 1], [0, 0]], np.int64), (MultiBinary(2), [[True, False], [False, True]], np.float32)],
+)
+def test_several_discrete_actions_at_once(space: Any, actions: Any, dtype: Any) -> None:
+    def make() -> Any:
+        environment = gymnasium.make("CartPole-v1")
+        environment.action_space = space
+        return environment
+
+    def asked(taken: Any) -> PolicyProblem:
+        return make_problem(having(Trajectory(np.zeros((3, 4)), np.array(taken))), make, 10)
+
+    (found,) = expert_episodes(asked(actions), "gail")
+    assert found.actions.dtype == dtype
+    assert found.actions.tolist() == actions
+    for others in ([[0, 2], [0, 0]], [[0.5, 0], [0, 0]], [0, 1], [[0], [1]]):
+        with pytest.raises(InputError, match=rf"gail: .* expected whole numbers in {type(space).__name__}\("):
+            expert_episodes(asked(others), "gail")
 
 
 def test_states_of_another_environment_are_refused() -> None:
