@@ -106,7 +106,8 @@ def misused(error: Exception, arguments: Sequence[str] = ()) -> str | None:
         from grace_irl.runs.config import other_methods
 
         recording = dict(_words(arguments)).get("--replay", "")
-        if recording and not os.path.exists(os.path.expanduser(recording)):  # the recording would have named the method
+        # If the recording existed, the parser would know its method, and the option might be valid.
+        if recording and not os.path.exists(os.path.expanduser(recording)):
             said = f"{recording}: no such file; expected the folder of a run, or a recording, for --replay"
         elif other := other_methods(option, ""):
             said = f"{option} has no effect with this method; expected it with --method {other}, or left out"
@@ -177,7 +178,10 @@ def method_of(arguments: Sequence[str]) -> str:
 
 
 def _words(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The words of an unparsed command line, each with the value that it has if it is a flag."""
+    """Pairs of each word of an unparsed command line and the value after it, which belongs to the word if it is a flag.
+
+    For a word such as `--seed=3`, the pair is `--seed` and `3`.
+    """
     for flag, after in pairwise([*arguments, ""]):
         name, found, value = flag.partition("=")
         yield name, value if found else after

@@ -1,8 +1,8 @@
 """Safe reading of HDF5 files from untrusted authors. Only data in the file itself are read.
 
 The HDF5 library follows links into other files. It reads the data of an HDF5 dataset (an array) from any file that the
-dataset names, and loads code for unknown filters (compression methods). So this module checks each object before it
-opens or reads the object.
+dataset names, and loads code for unknown filters (steps that pack data, such as compression). So this module checks
+each object before it opens or reads the object.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ SUPERBLOCK = b"\x89HDF\r\n\x1a\n"
 """First bytes of a superblock, the header of an HDF5 file."""
 
 _SIZES = {0: 13, 1: 13, 2: 9, 3: 9}
-"""Map from the superblock's version to the offset of two bytes in the superblock. The first byte states how
-many bytes an address takes in the file, and the second byte how many a length takes. Both must be 8."""
+"""Map from the superblock's version to the offset of two bytes in the superblock. The first byte is the size of an
+address in the file, and the second byte is the size of a length, in bytes. Both must be 8."""
 
 _OBJECT = struct.Struct("<HHIQ")
 """Header of an object in a global heap: its index, reference count, reserved bytes and length in bytes."""
 
 
 def require_whole_heaps(file: Path) -> None:
-    """Check that the objects in each global heap of a file fill the heap without gaps.
+    """Check that the objects in each global heap of a file follow each other without gaps.
 
     In a damaged heap, the HDF5 library may search for ever for the next object.
 
@@ -65,7 +65,10 @@ def require_whole_heaps(file: Path) -> None:
 
 
 def _is_whole(data: mmap.mmap, start: int) -> bool:
-    """Whether the objects of the heap at `start` fill the heap without gaps."""
+    """Whether the objects of the heap at `start` follow each other without gaps.
+
+    At the end of the heap, a rest that is too short for the header of an object is allowed.
+    """
     (size,) = struct.unpack_from("<Q", data, start + 8) if start + 16 <= len(data) else (0,)
     end, at = start + size, start + 16
     if end > len(data):
@@ -80,12 +83,11 @@ def _is_whole(data: mmap.mmap, start: int) -> bool:
 
 
 FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}
-"""Accepted HDF5 filters (compression methods) by number. All are part of h5py. Only gzip data can unpack
-to more bytes than the file declares for their chunk."""
+"""Accepted HDF5 filters by number. All are part of h5py."""
 
 UNPACKED = 1032
-"""Maximum number of unpacked bytes per byte of gzip data. HDF5 unpacks all of them, even if the chunk is
-declared smaller."""
+"""Maximum number of unpacked bytes per stored byte of a chunk, as of gzip. HDF5 unpacks all of them, even if the file
+declares a smaller chunk."""
 
 LONGEST_TEXT = 1 << 20
 """Maximum length in bytes of one text in an HDF5 dataset with texts of a fixed length."""
@@ -186,7 +188,7 @@ class Hdf5File:
         Args:
             names: path from the root of the file.
             where: file or data set, and episode, for messages.
-            missing: whether to return None for a missing object, instead of raising an error.
+            missing: whether to return None if a group on the path lacks the next name, instead of raising an error.
 
         Raises:
             InputError: a missing object, or a link that is no hard link.

@@ -6,14 +6,16 @@ number. With calibration, f is the same for r and a * r + b with a > 0. f is con
 In this module, an *expert reward* is the reward of a positive state, and a *negative reward* is the reward of a
 negative state. The optimum depends on the order of these rewards (`Edges`):
 
-- Overlap: some negative reward exceeds some expert reward, but r does not prefer negative states on the whole. The
-  optimum is finite. `_largest_scale` is an upper bound of the best scale.
+- Overlap: some negative reward exceeds some expert reward, but f rises with the scale at scale 0. The optimum is
+  finite. `_largest_scale` is an upper bound of the best scale.
 - Separation: all expert rewards exceed all negative rewards. f rises towards 0 without a maximum as the scale grows.
   The chosen scale puts at least `MARGIN` logits between the smallest expert reward and the largest negative reward. The
-  offset puts logit 0 halfway between these two rewards. f is then within 2e-13 of 0, and does not depend on outliers.
+  offset puts logit 0 halfway between these two rewards, for a log pi in the middle of its range. f is then within
+  2e-13 of 0, and does not depend on outliers. (If the gap is so small that `MAX_SCALE` limits the scale, there are
+  fewer logits.)
 - Contact: the smallest expert reward equals the largest negative reward. The chosen scale puts at least `MARGIN` logits
   between this value and the nearest other reward.
-- Reversal: the rewards overlap and r prefers negative states on the whole, or r is constant. The best scale would be
+- Reversal: the rewards overlap and f does not rise with the scale at scale 0, or r is constant. The best scale would be
   negative or arbitrary. Calibration never reverses a reward, so the chosen scale is practically 0. f is then the f of a
   constant reward: 2 log(1/2) if log pi is 0.
 """
@@ -99,13 +101,13 @@ def nearest(objective: Objective, value: float) -> float:
 
 Floats = NDArray[np.float64]
 
-MARGIN = 60.0  # logits between separated sides: for two distinct rewards, f = -2 log(1 + exp(-30)) = -2e-13
+MARGIN = 60.0  # logits between separated sides: if each side has one reward, f = -2 log(1 + exp(-30)) = -2e-13
 MIN_SCALE = 1e-10  # logits between the extremes of a reversed reward: too few to change f by more than EQUAL
 MAX_SCALE = 1e300  # maximum of scale * max(1, largest |reward|), even if a tiny gap then gets fewer than MARGIN logits
 EDGE = 40.0  # |logit| beyond which a sigmoid is 0 or 1 to double precision
 HUGE, TINY = 1e150, 1e-150  # bounds on the largest |reward|: beyond them, squares leave the range of doubles
 FAR = 1e30  # distance from `Edges.middle` at which `_optimum` clips rewards, in the unit that `_optimum` chooses
-MAX_HALVINGS = 5_000  # maximum iterations of a root search: about twice the number for bisection over all doubles
+MAX_HALVINGS = 5_000  # maximum iterations of a root search: halving the range of doubles down to 5e-324 takes 2,100
 GRADIENT = 1e-9  # largest |gradient| of an accepted optimum, for rewards in the unit that `_optimum` chooses
 
 
@@ -113,7 +115,7 @@ GRADIENT = 1e-9  # largest |gradient| of an accepted optimum, for rewards in the
 class Calibration:
     """Scale and offset of the discriminator `D = sigmoid(scale * r + offset - log pi)`.
 
-    Beside every offset, log pi stands for log pi minus its mean over the training steps (`LabelColumns.log_pi`).
+    The log pi in this formula is counted from its mean over the training steps (`LabelColumns.log_pi`).
     """
 
     scale: float = 1.0
@@ -124,8 +126,8 @@ def calibrate(objective: Objective) -> Calibration:
     """The calibration that maximises f.
 
     If rewards differ only at the limit of double precision, such as 1e9 and 1e9 + 1e-7, doubles may not represent the
-    optimum. The result is then the best calibration found. Its f is at least the f of a constant reward, and at least
-    f at scale 1 and offset 0.
+    optimum. The result is then the best calibration found. Its f is, within `EQUAL`, at least the f of a constant
+    reward, and at least f at scale 1 and offset 0.
     """
     edges = Edges.of(objective)
     if edges.constant:
@@ -142,10 +144,10 @@ def calibrate(objective: Objective) -> Calibration:
 
 
 def upper_bound(objective: Objective) -> float:
-    """The supremum of f over all scales >= 0 and all offsets; at most 0.
+    """The supremum of f over all scales >= 0 and all offsets, within 2e-13; at most 0.
 
-    The objective may hold only some of the states, with their weights among all states. The result is then an upper
-    bound of the calibrated f over all states, because the missing states only add terms <= 0.
+    The objective may hold only some of the states. Their weights must then be those that they have among all states.
+    The result is an upper bound of the calibrated f over all states, because the missing states only add terms <= 0.
     """
     if not objective.two_sided:
         return 0.0  # if all states have one sign, a large |offset| brings f to 0
@@ -183,10 +185,12 @@ def _largest_scale(unit: Objective, edges: Edges, offset: float) -> float:
     """An upper bound of the optimal scale, if expert and negative rewards overlap by one unit.
 
     Let a be the smallest expert reward and b the largest negative reward, with b - a = 1. Let w be the smallest
-    weight of a state, and p the largest log pi minus the smallest. All log-terms are <= 0, so f is at most the weighted
-    sum of the log-terms of the two states with rewards a and b. Since log sigmoid(z) <= min(0, z) and the offset
-    cancels, f <= -w (scale * (b - a) - p) for any offset. The optimal f is at least f at scale 0. Both inequalities
-    together bound the scale.
+    weight of a state, and p the largest log pi minus the smallest.
+
+    1. All log-terms are <= 0. So f is at most the weighted sum of those of the two states with rewards a and b.
+    2. log sigmoid(z) <= min(0, z). The two logits enter with opposite signs, so their sum does not depend on the
+       offset, and f <= -w (scale * (b - a) - p).
+    3. The optimal f is at least f at scale 0. With step 2, this bounds the scale.
     """
     return -unit.value(0.0, offset) / edges.lightest + edges.spread_log_pi
 
@@ -276,7 +280,7 @@ def _flat(objective: Objective, edges: Edges) -> Calibration:
 def _best(objective: Objective, edges: Edges, found: Calibration) -> Calibration:
     """The best of three calibrations: `found`, `_flat`, and scale 1 with offset 0.
 
-    Only rounding can make `found` worse than the other two.
+    `found` can be worse than the other two by rounding, or if `MAX_SCALE` limits its scale.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # at scale 1, very large rewards overflow
         reached = objective.value(found.scale, found.offset)
@@ -288,6 +292,9 @@ def _best(objective: Objective, edges: Edges, found: Calibration) -> Calibration
 
 
 def _factor(edges: Edges) -> float:
-    """The power of two that brings the largest |reward| near 1, or 1 if squares of rewards fit in a double."""
+    """The factor by which to multiply rewards: 1 if their squares fit in doubles.
+
+    Otherwise the factor is the power of two that brings the largest |reward| near 1.
+    """
     size = max(abs(edges.low), abs(edges.high))
     return 1.0 if TINY <= size <= HUGE else math.ldexp(1.0, -max(math.frexp(size)[1], -1000))

@@ -18,8 +18,9 @@ Mask = NDArray[np.bool_]
 FEWEST = 6
 """Minimum number of expert episodes, and of negative episodes, for the choice of a size."""
 DOUBT = 0.5
-"""`nearly_best` allows an AUC this number of standard errors (`Rung.error`) below the best AUC. With the value
-1, the chosen sizes lost 0.007 of AUC on Hopper and 0.003 on HalfCheetah (`benchmarks/front_peers.py`)."""
+"""Number of standard errors (`Rung.error`) that `nearly_best` allows between an AUC and the best AUC. With the value
+1, the chosen sizes had a lower AUC than with 0.5: by 0.007 on Hopper and 0.003 on HalfCheetah
+(`benchmarks/front_peers.py`)."""
 WORTH = 0.1
 """`nearly_best` allows an AUC loss of this fraction of (1 - best AUC), in addition to `DOUBT` standard errors."""
 

@@ -18,7 +18,7 @@ from grace_irl.programs.parsing import canonical, parse, unseen
 
 @dataclass(frozen=True)
 class Bindings:
-    """The names that a source's import statements bind.
+    """The names that a source's import statements bind. Names imported from a refused module are left out.
 
     Attributes:
         modules: names of modules, such as `np` from `import numpy as np`.
@@ -136,7 +136,7 @@ UNSEEDED = frozenset({"default_rng", "RandomState", "Random", "SystemRandom"})
 `SystemRandom` ignores its seed."""
 
 CLOCK = frozenset({"now", "today", "utcnow"})
-"""Methods of the classes of `datetime` that read the clock. "now" and "today" do so in `numpy.datetime64`, too."""
+"""Methods of the classes of `datetime` that read the clock. As texts, the first two make `numpy.datetime64` read it."""
 
 READS_CLOCK = "reads the clock, which differs in every run: take times from the states"
 
@@ -288,7 +288,7 @@ def _method(
 
     Args:
         owner: the class.
-        classes: all classes of the source by name.
+        classes: the classes at the top level of the source, by name.
         name: name of the method.
     """
     seen: set[str] = set()
@@ -309,7 +309,7 @@ def _method(
 def _arity(method: ast.FunctionDef) -> tuple[int, int]:
     """The minimum and maximum number of positional arguments that a method takes, without self.
 
-    For a method with `*args`, the maximum is at least 3, because the contract has at most 3 arguments.
+    With `*args` there is no maximum. The returned maximum is then 3 or more: the contract never passes more than 3.
     """
     arguments = method.args
     most = len(arguments.posonlyargs) + len(arguments.args)

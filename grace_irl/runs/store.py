@@ -97,7 +97,7 @@ class FateRow:
 class Store:
     """The database of a run. Methods may be called from several threads. Each write is one transaction.
 
-    Where this user may only read, the store opens a copy. `close` deletes the copy.
+    If this user may read the database but not write it, the store opens a copy. `close` deletes the copy.
     """
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
@@ -185,7 +185,7 @@ class Store:
         self.set_meta(key, json.dumps(plain))
 
     def kept(self, key: str, kind: type[T]) -> T | None:
-        """The value that `keep` stored, of this type; None if there is none.
+        """The value of this type that is stored as JSON under a key; None if there is none.
 
         Raises:
             InputError: the value is damaged.
@@ -201,7 +201,7 @@ class Store:
             ) from None
 
     def set_problem(self, problem: Problem) -> None:
-        """Store the trajectories of a run. They replace those of an earlier call, for example to add labels."""
+        """Store the trajectories of a run. A later call with the same trajectories replaces their labels."""
         rows = [(place, *astuple(row)) for place, row in enumerate(trajectory_rows(problem))]
         self._states = None
         self._write([("INSERT OR REPLACE INTO trajectories VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)])
@@ -327,11 +327,15 @@ class Store:
         return {each.index: each for each in found}
 
     def set_seconds(self, seconds: float) -> None:
-        """Store the search time in seconds, including the time before a resume, when a sitting ends."""
+        """Store the search time of the run in seconds.
+
+        A sitting is the time from the start of the run, or from a resume, to the next interruption or the end. This
+        method is called when a sitting ends. The search time is the sum over all sittings.
+        """
         self.set_meta("seconds", repr(seconds))
 
     def seconds(self) -> float:
-        """The search time in seconds so far. A sitting that was killed counts up to its last result."""
+        """The search time in seconds so far. If a sitting was killed, its time after its last result is not counted."""
         told: list[float] = [row[0] for row in self._rows("SELECT seconds FROM results")]
         return max([*told, self.kept("seconds", float) or 0.0])
 

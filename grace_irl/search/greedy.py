@@ -107,7 +107,11 @@ class GreedySearch:
         return self._choose()
 
     def _choose(self) -> list[Fate]:
-        """Choose the next parent. Return fates: "kept" for a new parent, "dropped" for all other new programs."""
+        """Choose the next parent. Return the fates of programs.
+
+        The fate is "kept" for the next parent, unless it was the parent before. The fate is "dropped" for every other
+        program that this round brought for the first time.
+        """
         found, new = ordered(self._found.values()), {each.program.id for each in self._new}
         self._found, self._new = {}, []
         if not found:

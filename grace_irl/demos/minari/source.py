@@ -1,4 +1,4 @@
-"""Reader for Minari datasets in hdf5 and arrow. The user names the folder of a dataset, or its Minari id.
+"""Reader for Minari datasets in hdf5, arrow and parquet. The user names the folder of a dataset, or its Minari id.
 
 The observation space determines the kind of the states:
 
@@ -122,8 +122,9 @@ class MinariSource:
 
     def __init__(self, path: Path, folder: Path, memory: Memory, kind: str = "") -> None:
         self.path = path
-        # The user trusts only the folder that they named. The subfolder `data` may be a link to another folder, so the
-        # metadata must lie inside the named folder.
+        # The user trusts only the folder that they named. If its subfolder `data` is a link to another folder, the
+        # metadata lie outside the named folder, and are refused. If the user named the folder `data` itself, they trust
+        # this folder.
         named = folder.parent if folder.name == "data" and folder.parent.resolve() != path.resolve().parent else folder
         require_inside(folder / "metadata.json", named)
         about = read_json(folder / "metadata.json", memory)
