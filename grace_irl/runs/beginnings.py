@@ -47,7 +47,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Trained:
+class EarlierTraining:
     """The training data of an earlier run.
 
     The run in progress began with programs of the earlier run, directly or through runs in between.
@@ -88,7 +88,9 @@ def programs_of(paths: Sequence[str], most: int) -> tuple[GivenProgram, ...]:
     return tuple(found)
 
 
-def store_given(store: Store, programs: Sequence[GivenProgram], trained: Sequence[Trained], seen: Seen | None) -> None:
+def store_given(
+    store: Store, programs: Sequence[GivenProgram], trained: Sequence[EarlierTraining], seen: Seen | None
+) -> None:
     """Store the programs of `--start-from` in a new run, and the data on which they were found.
 
     The run then no longer needs the files of the programs.
@@ -122,13 +124,13 @@ def seen_of(store: Store) -> Seen | None:
     return store.kept(SEEN, Seen)
 
 
-def trained_of(store: Store) -> tuple[Trained, ...]:
+def trained_of(store: Store) -> tuple[EarlierTraining, ...]:
     """The stored result of `trained_before`; () if there is none.
 
     Raises:
         InputError: it is damaged.
     """
-    return store.kept(TRAINED, tuple[Trained, ...]) or ()
+    return store.kept(TRAINED, tuple[EarlierTraining, ...]) or ()
 
 
 def require_readable(given: Sequence[GivenProgram], problem: Problem) -> None:
@@ -144,7 +146,7 @@ def require_readable(given: Sequence[GivenProgram], problem: Problem) -> None:
             each.reads.require(item.trajectory.state_kind, states, f"--start-from {each.origin}: demonstrations")
 
 
-def trained_before(paths: Sequence[str]) -> tuple[Trained, ...]:
+def trained_before(paths: Sequence[str]) -> tuple[EarlierTraining, ...]:
     """The training data of the runs in `--start-from`, and of the runs that these began with.
 
     Reward files are skipped, because they do not list their training data.
@@ -152,17 +154,17 @@ def trained_before(paths: Sequence[str]) -> tuple[Trained, ...]:
     Args:
         paths: the paths of `--start-from`.
     """
-    found: dict[str, Trained] = {}
+    found: dict[str, EarlierTraining] = {}
     for path in paths:
         if Path(path).is_dir():
             with opened(Path(path)) as (store, _):
                 searched = tuple(row.digest for row in store.trajectories() if row.split != "held_out")
-                for each in (Trained(path, searched), *trained_of(store)):
+                for each in (EarlierTraining(path, searched), *trained_of(store)):
                     found.setdefault(each.origin, each)
     return tuple(found.values())
 
 
-def seen_before(trained: Sequence[Trained], rows: Sequence[TrajectoryRow]) -> Seen | None:
+def seen_before(trained: Sequence[EarlierTraining], rows: Sequence[TrajectoryRow]) -> Seen | None:
     """Find the earlier run whose training data contain the largest number of this run's held-out trajectories.
 
     The result is None if no earlier run was trained on any of them.
