@@ -121,9 +121,9 @@ def pictures(titles: Mapping[str, Shown]) -> Pictures:
 def most_of_captions(shown: Sequence[Shown]) -> int:
     """Upper bound on the tokens of all captions in a prompt with these trajectories."""
     first, steps = shown[0].item.trajectory, max(len(each.item.positive) for each in shown)
-    drawing = _named(first) if first.kind == RECORD.name else "screenshot of "
-    longest = f"{drawing}state {steps} of Trajectory {len(shown)}, positive, WRONG"
-    return estimate(Pictures((), (longest,) * PICTURES, PAINTERS[first.kind].legend).text)
+    painter = PAINTERS[first.kind]
+    longest = f"{painter.longest(first)}state {steps} of Trajectory {len(shown)}, positive, WRONG"
+    return estimate(Pictures((), (longest,) * PICTURES, painter.legend).text)
 
 
 def _tells(shown: Shown) -> bool:
@@ -231,11 +231,13 @@ class Painter:
         legend: explanation of the drawings, for the prompt.
         paint: function that draws the state at a step. It returns a PNG file and the beginning of the caption.
         objection: function that returns the reason why a trajectory's states cannot be drawn; "" if they can.
+        longest: function that returns the longest beginning of a caption for a trajectory.
     """
 
     legend: str
     paint: Callable[[Trajectory, int], tuple[bytes, str]]
     objection: Callable[[Trajectory], str] = _drawable
+    longest: Callable[[Trajectory], str] = lambda _: "screenshot of "
 
 
 PAINTERS = {
@@ -247,6 +249,7 @@ PAINTERS = {
         "Pictures show the parts of states that are images, left to right as named, enlarged if they are small.",
         _record,
         _no_image,
+        _named,
     ),
     SCREEN.name: Painter(
         "Programs are handed the XML alone. In drawings frames are nodes where their bounds are; blue: clickable or "

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import MultiBinary
 from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Demonstration, Trajectory
@@ -124,6 +123,8 @@ def _to_goal(item: Demonstration) -> Trajectory | None:
 
 def _episode(trajectory: Trajectory, problem: PolicyProblem, space: Any, method: str) -> ExpertEpisode:
     """One trajectory as an episode, with the problem's observations and with actions within the action space."""
+    from gymnasium.spaces import MultiBinary
+
     taken: NDArray[Any] = np.asarray(trajectory.actions)
     where = trajectory.source or "an expert"
     counts = value_counts(space)
