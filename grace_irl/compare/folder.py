@@ -39,7 +39,8 @@ class ComparisonFolder:
 
     def jobs(self, method: str) -> list[JobFolder]:
         """The folders of the method's jobs that have begun."""
-        return [JobFolder(each) for each in self.path.glob(f"jobs/{method}-[0-9]*")]
+        found = self.path.glob(f"jobs/{method}-*")
+        return [JobFolder(each) for each in found if each.name.removeprefix(f"{method}-").isdecimal()]
 
     def curves(self, environment: str) -> Path:
         """The file with the plot of learning curves in one environment."""

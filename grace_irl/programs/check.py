@@ -247,7 +247,7 @@ def _call(node: ast.Call, bound: Bindings) -> list[SourceProblem]:
                 return [SourceProblem(node.lineno, f"`{name}()` {READS_CLOCK}")]
         case ast.Call(
             func=ast.Attribute(attr="datetime64") | ast.Name(id="datetime64"), args=[ast.Constant(value=value), *_]
-        ) if value in CLOCK:
+        ) if isinstance(value, str) and value.lower() in CLOCK:
             return [SourceProblem(node.lineno, f'`datetime64("{value}")` {READS_CLOCK}')]
     return []
 

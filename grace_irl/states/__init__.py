@@ -5,6 +5,7 @@ Each kind is one object. This object recognises, checks, stores, shows and scram
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -109,12 +110,17 @@ def require_finite(states: Any, part: str = "") -> None:
     Raises:
         InputError: a number that is not finite. `part` names the part of a record that holds it.
     """
-    dtype = np.dtype(float) if isinstance(states, float) else getattr(states, "dtype", None)
+    dtype = getattr(states, "dtype", None)
+    if isinstance(states, float):
+        finite = math.isfinite(states)
+    else:
+        finite = dtype is None or dtype.kind != "f" or bool(np.isfinite(states).all())
+    if not finite:
+        which = f"part {part!r} of an observation" if part else "an observation"
+        raise InputError(f"{which}: NaN or infinity; expected finite numbers: correct the environment")
     if dtype is not None and dtype.kind != "O":
-        if dtype.kind == "f" and not np.isfinite(states).all():
-            which = f"part {part!r} of an observation" if part else "an observation"
-            raise InputError(f"{which}: NaN or infinity; expected finite numbers: correct the environment")
-    elif isinstance(states, Mapping):
+        return
+    if isinstance(states, Mapping):
         for name, value in states.items():
             require_finite(value, name)
     elif isinstance(states, list | tuple) or (dtype is not None and states.ndim):

@@ -107,6 +107,7 @@ class GridKind(StateKind):
 
     def as_state(self, state: Any) -> NDArray[np.int64]:
         """See `StateKind`."""
+        require_int64(np.asarray(state), "a state")
         return np.array(state, np.int64, order="C")
 
     def recognises_space(self, space: Any) -> bool:

@@ -140,15 +140,17 @@ def _encoded(part: PartLayout, value: Any) -> bytes:
         data = value.encode()
         return LENGTH.pack(len(data)) + data
     which = f"part {part.name!r} of a state" if part.name else "a state"
-    found = np.asarray(value)
-    try:
-        array = found.astype(part.dtype, casting="same_kind", copy=False)
-    except TypeError:
-        raise InputError(
-            f"{which}: {found.dtype}; expected {np.dtype(part.dtype)}, as in the first one: give all states one type"
-        ) from None
-    if array.shape != part.shape:
-        raise InputError(f"{which} of shape {array.shape}; expected {part.shape}, as the first one")
+    found, dtype = np.asarray(value), np.dtype(part.dtype)
+    if found.shape != part.shape:
+        raise InputError(f"{which} of shape {found.shape}; expected {part.shape}, as the first one")
+    if found.dtype == dtype:
+        return found.tobytes()
+    numbers = found.dtype.kind in "biuf"
+    with np.errstate(invalid="ignore"):  # NaN as a whole number
+        array = found.astype(dtype) if numbers else np.zeros(part.shape, dtype)
+    rounded = found.dtype.kind == dtype.kind == "f"
+    if not numbers or not (rounded or (array == found).all()):
+        raise InputError(f"{which}: {found.dtype}; expected {dtype}, as in the first one: give all states one type")
     return array.tobytes()
 
 

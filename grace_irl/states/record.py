@@ -347,7 +347,8 @@ def _part(name: str, value: Any) -> Any:
     """A part of one state as an array or a text.
 
     Raises:
-        InputError: the value is neither a number, nor an array of numbers, nor a text in UTF-8.
+        InputError: the value is neither a number, nor an array of numbers, nor a text in UTF-8. Or int64 does not hold
+            a whole number of it.
     """
     if isinstance(value, bytes):
         require_utf8(value, f"part {name[:80]!a} of a state")
@@ -362,6 +363,7 @@ def _part(name: str, value: Any) -> Any:
         raise InputError(
             f"part {name[:80]!a} of a state is {type(value).__name__}; expected a number, an array of numbers or a text"
         )
+    require_int64(array, f"part {name[:80]!a} of a state")
     return array.astype(np.int64) if array.dtype.kind == "b" else array
 
 

@@ -122,7 +122,7 @@ class Beat:
             OSError: the file exists and cannot be read.
         """
         try:
-            return self._path.read_text().split(" ")[0] == self._name
+            return self._path.read_bytes().split(b" ")[0] == self._name.encode()
         except FileNotFoundError:
             return False
 

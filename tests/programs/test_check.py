@@ -72,7 +72,7 @@ def problems(source: str) -> list[str]:
         ("import datetime as dt; dt.datetime.now(dt.UTC)", "`now()` reads the clock"),
         ("from datetime import date; date.today().year", "`today()` reads the clock"),
         ("import numpy as np; np.datetime64('now')", "reads the clock"),
-        ("from numpy import datetime64; datetime64('today', 'D')", "reads the clock"),
+        ("from numpy import datetime64; datetime64('Today', 'D')", "reads the clock"),
     ],
 )
 def test_refusals_name_what_and_where(body: str, words: str) -> None:

@@ -44,3 +44,22 @@ def test_later_states_keep_their_precision_whatever_the_first_one_is(
     with runner("class Reward:\n    def reward_fn(self, state):\n        return float(state[0])\n", "r") as made:
         made.turn((), None, (), [Begin(0, first, "")])
         assert made.turn((0,), None, [np.array([0.1])]).rewards.tolist() == [0.1]
+
+
+@pytest.mark.parametrize("runner", [InProcessRunner, SandboxedRunner])
+@pytest.mark.parametrize("later", [np.array([7, 2]), [7, 2], np.array([7.0, 2.0])])
+def test_states_that_begin_as_bytes_may_go_on_as_other_numbers(
+    runner: type[InProcessRunner | SandboxedRunner], later: Any
+) -> None:
+    with runner("class Reward:\n    def reward_fn(self, state):\n        return float(state[0])\n", "r") as made:
+        made.turn((), None, (), [Begin(0, np.array([1, 2], np.uint8), "")])
+        assert made.turn((0,), None, [later]).rewards.tolist() == [7.0]
+
+
+def test_states_that_bytes_do_not_hold_are_refused_in_the_sandbox() -> None:
+    with SandboxedRunner(
+        "class Reward:\n    def reward_fn(self, state):\n        return float(state[0])\n", "r"
+    ) as made:
+        made.turn((), None, (), [Begin(0, np.array([1, 2], np.uint8), "")])
+        with pytest.raises(InputError, match="uint16; expected uint8"):
+            made.turn((0,), None, [np.array([300, 2], np.uint16)])

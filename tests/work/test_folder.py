@@ -179,13 +179,13 @@ def test_a_claim_that_cannot_be_read_for_a_while_is_kept(tmp_path: Path, monkeyp
     monkeypatch.setattr(stored, "BEAT_S", 0.01)
     claim, tried = tmp_path / "claim", threading.Event()
 
-    def unreadable(_: Path) -> str:
+    def unreadable(_: Path) -> bytes:
         tried.set()
         raise OSError(errno.EIO, "Input/output error")
 
     with stored.Beat(claim) as beat:
         with monkeypatch.context() as patch:
-            patch.setattr(Path, "read_text", unreadable)
+            patch.setattr(Path, "read_bytes", unreadable)
             assert tried.wait(10.0)
             time.sleep(0.1)
         assert not beat.lost

@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-QUANTISED = re.compile(r"\b(?:awq|gptq|fp8|int[48]|w[48]a(?:8|16)|bnb|4bit|8bit|nvfp4|mxfp4|gguf)\b", re.IGNORECASE)
+QUANTISED = re.compile(
+    r"\b(?:awq|gptq|fp8|int[48]|w[48]a(?:8|16)|bnb|4bit|8bit|nvfp4|mxfp4|q[2-8]|gguf)\b", re.IGNORECASE
+)
+_WHOLE = re.compile(r"\b(?:bf16|fp16|f16)\b", re.IGNORECASE)
 _PARAMETERS = re.compile(r"(?<![\w.])(?:(\d+)x)?(\d+(?:\.\d+)?)(b|m)(?![a-z])", re.IGNORECASE)
 
 
@@ -52,8 +55,10 @@ def weights(model: str) -> ModelWeights:
 
 def _bits(model: str) -> int:
     """The bits of each parameter, as a model's name gives them. A quantisation without a number, such as AWQ, has 4."""
-    words = "".join(QUANTISED.findall(model.replace("_", "-")))
-    return next((int(letter) for letter in words if letter in "48"), 4 if words else 16)
+    name = model.replace("_", "-")
+    words = "".join(QUANTISED.findall(name))
+    usual = 4 if words and not _WHOLE.search(name) else 16
+    return next((int(letter) for letter in words if letter in "2345678"), usual)
 
 
 def _of_name(model: str, bits: int) -> float | None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 LIST = 30.0  # maximum seconds for the list of models
-CONNECT = 10.0  # maximum seconds for a connection to the host
+CONNECT = 10.0  # maximum seconds for a connection to the host, but at most half of the time limit of a call
 
 
 class Wire:
@@ -32,6 +32,7 @@ class Wire:
     def __init__(self, settings: ChatSettings, key: str) -> None:
         library = openai_library()
         self._library = library
+        self._connect = min(CONNECT, settings.timeout / 2)
         self._client = library.AsyncOpenAI(
             base_url=settings.url,
             api_key=key or "none",  # the library refuses an empty key, and a server without a key accepts any
@@ -39,7 +40,7 @@ class Wire:
             # The library's default client closes itself on garbage collection, which may happen in another event loop.
             # Redirects are off, so that prompts and the key go only to the server that the user named.
             http_client=library.DefaultAsyncHttpxClient(
-                timeout=library.Timeout(settings.timeout, connect=CONNECT),
+                timeout=library.Timeout(settings.timeout, connect=self._connect),
                 follow_redirects=False,
             ),
         )
@@ -107,7 +108,7 @@ class Wire:
     def _failure(self, error: openai.OpenAIError) -> CallFailure:
         cause = error.__cause__
         if type(cause).__name__ == "ConnectTimeout":
-            return CallFailure("connection", f"no connection within {CONNECT:g} s")
+            return CallFailure("connection", f"no connection within {self._connect:g} s")
         if isinstance(error, self._library.APITimeoutError):
             return CallFailure("time-out", f"no answer within {self._timeout:g} s")
         if isinstance(error, self._library.APIStatusError):

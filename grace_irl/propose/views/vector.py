@@ -64,7 +64,8 @@ class VectorView:
         self._constant = [i for i in range(self._width) if np.ptp(states[:, i]) == 0]
         self._low = states.min(axis=0)
         both = positive.any() and not positive.all()
-        self._table = field_statistics(states[positive], states[~positive]) if both else []
+        with np.errstate(all="ignore"):  # squares of huge numbers overflow
+            self._table = field_statistics(states[positive], states[~positive]) if both else []
         order = [row["field"] for row in self._table] or list(range(self._width))
         varied = [i for i in order if i not in self._constant] or order[:1]
         self._shown = sorted(varied[:MAX_FIELDS])

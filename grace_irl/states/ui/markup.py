@@ -90,7 +90,7 @@ def parse(data: bytes | str, where: str = "") -> etree._Element:
         )
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise InputError(f"{where}: XML with a DOCTYPE or entities; expected a plain <hierarchy>: remove them")
-    opening = text.count("<") - text.count("</")
+    opening = text.count("<") - sum(text.count(other) for other in ("</", "<!", "<?"))
     if opening > MAX_NODES + 1:  # the root is no node
         raise InputError(f"{where}: {opening:,} opening tags; expected a screen of at most {MAX_NODES:,} nodes")
     try:

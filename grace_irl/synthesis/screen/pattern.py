@@ -90,7 +90,7 @@ class NodePattern:
             labels = ", ".join(map(quoted, self.chosen))
             parts.append("chosen(n) == " + (f"{{{labels}}}" if labels else "set()"))
         if self.bound:
-            parts.append(f"any(value {self.bound} {self.limit:.15g} for value in numbers(*says(n)))")
+            parts.append(f"any(value {self.bound} {_figure(self.limit)} for value in numbers(*says(n)))")
         if self.shows:
             parts.append(
                 {
@@ -126,8 +126,13 @@ class NodePattern:
         if self.chosen is not None:
             which.append(f"has just {', '.join(map(shown, self.chosen))} chosen")
         if self.bound:
-            which.append(f"says a number {self.bound} {self.limit:g}")
+            which.append(f"says a number {self.bound} {_figure(self.limit)}")
         return f"{what} {' and '.join(which) or 'is there'}"
+
+
+def _figure(number: float) -> str:
+    """A number with all of its digits, and without ".0" for a whole one."""
+    return repr(float(number)).removesuffix(".0")
 
 
 FIELDS = tuple(field.name for field in fields(NodePattern))

@@ -14,15 +14,18 @@ from grace_irl.propose.client.errors import CallFailure
 from grace_irl.propose.client.wire import Wire, retry_after
 
 
-def test_a_host_that_takes_no_connection_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "CONNECT", 0.2)
+@pytest.mark.parametrize(("connect", "timeout"), [(0.2, 600.0), (10.0, 0.4)])
+def test_a_host_that_takes_no_connection_is_away(
+    connect: float, timeout: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire, "CONNECT", connect)
     with socket.socket() as host:
         host.bind(("127.0.0.1", 0))
         host.listen(0)
         with socket.create_connection(host.getsockname()):  # the queue of connections is full
-            client = Wire(ChatSettings(f"http://127.0.0.1:{host.getsockname()[1]}"), "")
+            client = Wire(ChatSettings(f"http://127.0.0.1:{host.getsockname()[1]}", timeout=timeout), "")
             with pytest.raises(CallFailure) as failed:
-                asyncio.run(client.models())
+                asyncio.run(client.chat({"model": "m", "messages": []}))
     assert failed.value.away
     assert failed.value.message == "no connection within 0.2 s"
 

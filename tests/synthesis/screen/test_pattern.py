@@ -124,11 +124,13 @@ def test_texts_beside_a_node_imply_nothing_about_its_own_and_a_limit_nothing_abo
     assert limited.implies(NodePattern(name="amount"))
 
 
-@pytest.mark.parametrize("limit", [1234567.0, 12345.67, 12.0])
+@pytest.mark.parametrize("limit", [1234567.0, 12345.67, 12.0, 123456789012.3456])
 def test_a_limit_keeps_its_digits_in_a_program(limit: float) -> None:
-    (element,) = functions.nodes(f'<hierarchy><node resource-id="a:id/amount" text="{limit:.15g}"/></hierarchy>')
+    (element,) = functions.nodes(f'<hierarchy><node resource-id="a:id/amount" text="{limit!r}"/></hierarchy>')
     for bound in (">=", "<="):
-        assert fits(NodePattern(name="amount", bound=bound, limit=limit), element, "")  # type: ignore[arg-type]
+        pattern = NodePattern(name="amount", bound=bound, limit=limit)  # type: ignore[arg-type]
+        assert fits(pattern, element, "")
+        assert f"{bound} {limit!r}".removesuffix(".0") in pattern.phrase()
 
 
 def test_every_pattern_can_be_said_in_words() -> None:
