@@ -198,7 +198,7 @@ def resume(
 
 def _say_where(contest: Contest, note: Callable[[str], None]) -> None:
     """Show the user which code of a task runs, and which servers get prompts and the API key."""
-    naming = [contest.labels] if contest.needs_goals else []
+    naming = [contest.labels] if contest.needs_goals or contest.settings.fit.data.goals else []
     servers = [destination(settled(config)) for config in (*naming, *contest.settings.searches.values())]
     for line in (contest.task.destination if contest.task else "", *dict.fromkeys(servers)):
         if line:
