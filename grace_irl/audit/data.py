@@ -13,15 +13,15 @@ from grace_irl.audit.warning import RewardWarning
 from grace_irl.demos.labels import Labelled
 
 FEW = 5
-"""Minimum number of held-out episodes of a side. With fewer, there is a warning."""
+"""Minimum number of held-out experts, and of held-out negatives. With fewer, there is a warning."""
 PIXELS = 256
-"""Minimum number of values in a picture of any shape."""
+"""Pictures with at least this number of values may have any shape."""
 SHADES = 64
 """Minimum number of different values in pictures. The codes of grids have fewer."""
 SMALL = 64
-"""Minimum number of values in a picture with fewer than `PIXELS` values. It must be a square with lines (`_lines`)."""
+"""Pictures with at least this number of values, but fewer than `PIXELS`, must be squares with lines (`_lines`)."""
 LINES = 0.2
-"""Minimum correlation of values one line (one row of pixels) apart, in a picture with lines."""
+"""Minimum correlation between each pixel and the one above it, in a picture with lines."""
 SMOOTH = 0.8
 """Minimum correlation of neighbouring values in a scan, such as a lidar's."""
 LOOKED_AT = 32
@@ -105,10 +105,10 @@ def _pictured(items: Sequence[Labelled]) -> bool:
 def _shows(values: NDArray[np.float64]) -> bool:
     """Whether states, given as rows of numbers, are pictures.
 
-    The longest run of possible pixel columns must have many different values. A possible pixel column holds whole
-    numbers from 0 to 255, or numbers from 0 to 1. A run of fewer than `PIXELS` columns must form a square with lines
-    (`_lines`). A longer run is not a picture if it looks like a scan: neighbouring values are alike, and there are no
-    lines.
+    A column, which is one number of all states, is a possible pixel if it holds whole numbers from 0 to 255, or numbers
+    from 0 to 1. The longest run of such columns must have many different values. A run of fewer than `PIXELS` columns
+    must form a square with lines (`_lines`). A longer run is not a picture if it looks like a scan: neighbouring values
+    are alike, and there are no lines.
     """
     whole = (values == np.round(values)).all(axis=0)
     inside = (values.min(axis=0) >= 0) & ((values.max(axis=0) <= 1) | ((values.max(axis=0) <= 255) & whole))

@@ -1,8 +1,8 @@
 """Settings of a comparison of methods, and their files in its folder.
 
 `compare.toml` holds the settings of the comparison itself. `fit.toml` holds the settings of the demonstrations and of
-the method `grace`. The searches of other methods use the settings of `grace` that they also have, such as the model.
-Their further settings, such as `eureka.rounds`, are texts in `compare.toml`.
+the method `grace`. A search of another method takes the values of `grace` for all settings that both methods have, such
+as the model. Its further settings, such as `eureka.rounds`, are texts in `compare.toml`.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class Settings:
     Attributes:
         comparison: settings of the comparison itself.
         fit: settings of the demonstrations, and settings of `grace`: search, form of reward, sandbox and expansion. The
-            searches of other methods use the settings of `grace` that they also have, such as the model.
+            searches of other methods take the values of `grace` for all settings that both have, such as the model.
     """
 
     comparison: Comparison
@@ -157,7 +157,7 @@ class Settings:
 
     @property
     def searches(self) -> dict[str, Config]:
-        """The settings of all compared methods of `grace-irl fit`, by name (`search`)."""
+        """The settings of the search of each compared method of `grace-irl fit`, by the method's name. See `search`."""
         return {name: self.search(name) for name in self.comparison.methods if is_search(name)}
 
     def search(self, name: str) -> Config:

@@ -119,7 +119,7 @@ _EMPTY = "folder without screens"
 
 
 def _sort_of_data(file: Path) -> str:
-    """The ending of a file that could be read by itself; `_EMPTY` for an episode's folder without screens; else ""."""
+    """The ending of a file with demonstrations; `_EMPTY` for an episode's folder without screens; else ""."""
     if file.is_dir():
         return _EMPTY if (file / TASK).is_file() and not is_episode(file) else ""
     end = next((end for end in endings() if file.name.lower().endswith(end)), "")
@@ -127,7 +127,7 @@ def _sort_of_data(file: Path) -> str:
 
 
 def _is_searched(folder: Path) -> bool:
-    """Whether a path is a folder of demo files, and no data set by itself."""
+    """Whether a path is a folder whose files are read one by one, because it is neither a data set nor an episode."""
     return folder.is_dir() and not (dataset_folder(folder) or is_episode(folder) or reader_of_folder(folder))
 
 
@@ -226,7 +226,7 @@ def open_set(
 
 
 def with_roles(named: Sequence[tuple[Sequence[str | Path], Role | None]]) -> list[tuple[str | Path, Role | None]]:
-    """The demo files at paths (`expand`), each once: files of experts, files without a named role, files of negatives.
+    """The demo files at paths (`expand`), each once. Files of experts come first, files of negatives last.
 
     If a file is named once with a role and once without (for example through its folder), the named role counts.
 

@@ -76,7 +76,7 @@ def compose(
     Args:
         briefing: the common part of all prompts.
         template: name of a template under `prompts/`, or a template from `templates.from_text`.
-        shown: trajectories of each section, by the template variable for the section's text.
+        shown: the trajectories of each section. The keys are the template variables for the texts of the sections.
         **values: values of the template's other variables.
 
     Raises:
@@ -90,7 +90,7 @@ def compose(
         return render(template, preamble=briefing.preamble, **values, **sections)
 
     def fixed_in(kept: Mapping[str, Sequence[Shown]]) -> int:
-        # The template leaves out the headings of empty sections, so sections with trajectories get the placeholder "-".
+        # Headings count, too. The template has none for an empty text, so sections with trajectories get the text "-".
         tokens = estimate(system) + estimate(user({key: "-" if each else "" for key, each in kept.items()}))
         listed = [shown for each in kept.values() for shown in each]
         return tokens + (most_of_captions(listed) if briefing.images and listed else 0)

@@ -35,8 +35,9 @@ class GridFeatures(BaseFeaturesExtractor):
     """Features of a grid, relative to the agent and conditioned on the instruction.
 
     Each cell becomes a sum of learnt vectors: one for each of the cell's three codes, and one for the cell's place.
-    BabyAI's networks embed the codes in the same way (Chevalier-Boisvert et al. 2019). The place is the number of cells
-    ahead of the agent and to the agent's right. If the agent's code is unknown, the place is the position in the grid.
+    BabyAI's networks embed the codes in the same way (Chevalier-Boisvert et al. 2019). The place is a pair: the number
+    of cells ahead of the agent, and the number to its right. If the agent's code is unknown, the place is the position
+    in the grid.
 
     A second layer transforms the vector of each cell. The instruction scales and shifts the result, as in BabyAI's
     networks (FiLM, Perez et al. 2018). The features are the maximum and the mean over all cells.
@@ -170,7 +171,7 @@ class NormalisedVector(BaseFeaturesExtractor):
     """A feature extractor that normalises vectors by a running mean and standard deviation.
 
     The results are clipped to ±10, as in `VecNormalize`. The statistics are part of the policy, so they are saved and
-    copied with the policy. They also stay if an algorithm such as GAIL replaces the learner's environment.
+    copied with the policy. So they are not lost if an algorithm such as GAIL replaces the learner's environment.
     `NormalisingPolicy` updates the statistics.
 
     Args:

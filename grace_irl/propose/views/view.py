@@ -18,7 +18,8 @@ class View(Protocol):
         tokens_of: word for the elements of a state, such as "codes" or "texts". Prompts warn that other trajectories
             may have new elements.
         helps: whether prompts include the helper function of `vector.HELPER`, which compares two sets of vectors.
-        recalls: number of states to which the text of a change may refer: the last ones written of the trajectory.
+        recalls: number of earlier states to which the text of a change may refer. They are the trajectory's states that
+            were written last.
     """
 
     @property
@@ -48,7 +49,10 @@ class View(Protocol):
         ...
 
     def words(self, tokens: int) -> str:
-        """Table of words of instructions, each with the elements of states that come with it; "" without such words."""
+        """Table that lists, for words of instructions, the elements of states that often occur with the word.
+
+        The result is "" if no word has such elements.
+        """
         ...
 
     def state(self, state: Any) -> str:
