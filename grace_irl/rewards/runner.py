@@ -212,6 +212,8 @@ class InProcessRunner(_Runner):
             first = [self._slots.begin(begin.slot, begin.state, begin.instruction) for begin in begins]
         except ContractError as error:
             raise InputError(f"{self._name}: {error}") from error
+        except InputError:  # a state that no program can receive
+            raise
         except Exception as error:
             failure = explain(error, "runtime", self._source)
             raise GraceError(f"{self._name}: {failure.status}: {failure.message}") from error

@@ -63,3 +63,11 @@ def test_states_that_bytes_do_not_hold_are_refused_in_the_sandbox() -> None:
         made.turn((), None, (), [Begin(0, np.array([1, 2], np.uint8), "")])
         with pytest.raises(InputError, match="uint16; expected uint8"):
             made.turn((0,), None, [np.array([300, 2], np.uint16)])
+
+
+@pytest.mark.parametrize("runner", [InProcessRunner, SandboxedRunner])
+@pytest.mark.parametrize("state", [{"a": np.uint64(2**63 + 5)}, np.full((1, 1, 3), 2**63 + 5, np.uint64)])
+def test_live_states_beyond_int64_are_refused(runner: type[InProcessRunner | SandboxedRunner], state: Any) -> None:
+    made = runner("class Reward:\n    def reward_fn(self, state):\n        return 1.0\n", "r")
+    with made, pytest.raises(InputError, match="expected whole numbers below 2\\*\\*63"):
+        made.turn((), None, (), [Begin(0, state, "")])

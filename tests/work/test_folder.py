@@ -194,13 +194,16 @@ def test_a_claim_that_cannot_be_read_for_a_while_is_kept(tmp_path: Path, monkeyp
     assert not claim.exists()
 
 
-def test_a_claim_that_somebody_else_has_taken_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("content", [b"another 0\n", b"\xff\xfe no text"])
+def test_a_claim_that_somebody_else_has_taken_is_lost(
+    content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(stored, "BEAT_S", 0.2)
     claim = tmp_path / "claim"
     with stored.Beat(claim) as beat:
-        claim.write_text("another 0\n")
+        claim.write_bytes(content)
         until(lambda: beat.lost)
-    assert claim.read_text() == "another 0\n"
+    assert claim.read_bytes() == content
 
 
 def test_messages_of_a_job_that_another_worker_has_just_ended_are_kept(

@@ -132,7 +132,7 @@ def test_hostile_xml_takes_little_memory_and_no_stack() -> None:
 
 def test_the_largest_screens_that_are_taken() -> None:
     assert len(list(markup.parse(nested(markup.MAX_DEPTH)).iter())) == markup.MAX_DEPTH
-    for node in ("<node/>", "<node></node>"):
+    for node in ("<node/>", "<node></node>", "<node/><!-- no node -->"):
         assert len(markup.parse(f"<hierarchy>{node * markup.MAX_NODES}</hierarchy>")) == markup.MAX_NODES
     assert etree.fromstring(nested(markup.MAX_DEPTH)) is not None  # by lxml's own defaults, as programs parse
     long = markup.write(markup.parse(f'<hierarchy><node text="{"a" * 9_000_000}"/></hierarchy>'))
