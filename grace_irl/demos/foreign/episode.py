@@ -56,6 +56,12 @@ class Episode:
     action_texts: tuple[str, ...] = ()
     step_instructions: tuple[str, ...] = ()
 
+    @property
+    def nbytes(self) -> int:
+        """Size of the arrays in bytes."""
+        states = self.states.values() if isinstance(self.states, Mapping) else (self.states,)
+        return sum(each.nbytes for each in (*states, self.actions, self.rewards) if each is not None)
+
 
 class EpisodesSource:
     """Episodes in memory as an open set of demonstrations (see `Source`).

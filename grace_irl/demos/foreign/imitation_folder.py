@@ -44,9 +44,10 @@ def open_dataset(folder: Path, memory: Memory) -> EpisodesSource:
     if not files:
         raise InputError(f"{folder}: no file data-*.arrow; expected a whole data set: copy it again")
     episodes: list[Episode] = []
+    kept = 0
     for file in files:
         require_inside(file, folder)
-        memory.require(FACTOR * file.stat().st_size, str(file))
+        memory.require(kept + FACTOR * file.stat().st_size, str(file))
         try:
             batches = [
                 batch.select([name for name in COLUMNS if name in batch.schema.names])
@@ -71,6 +72,7 @@ def open_dataset(folder: Path, memory: Memory) -> EpisodesSource:
                     terminated=bool(row.get("terminal")),
                 )
             )
+            kept += episodes[-1].nbytes
     return EpisodesSource(folder, episodes)
 
 

@@ -64,9 +64,12 @@ def open_dataset(folder: Path, memory: Memory) -> EpisodesSource:
         raise InputError(f"{folder}: no Parquet file under data; expected a whole data set: copy it again")
     tasks = _tasks(folder)
     episodes: list[Episode] = []
+    kept = 0
     for file in files:
         require_inside(file, folder)
-        episodes += _episodes(_table(file, [*wanted, *BESIDE], memory), wanted, tasks, f"{folder}: ")
+        found = _episodes(_table(file, [*wanted, *BESIDE], memory, kept), wanted, tasks, f"{folder}: ")
+        episodes += found
+        kept += sum(each.nbytes for each in found)
     episodes.sort(key=_number)
     for one, other in pairwise(episodes):
         if _number(one) == _number(other):
@@ -78,12 +81,12 @@ def open_dataset(folder: Path, memory: Memory) -> EpisodesSource:
     return EpisodesSource(folder, episodes, _names(features[STATE]) if wanted == [STATE] else (), notes)
 
 
-def _table(file: Path, columns: list[str], memory: Memory) -> dict[str, NDArray[Any]]:
+def _table(file: Path, columns: list[str], memory: Memory, kept: int) -> dict[str, NDArray[Any]]:
     try:
         opened = pq.ParquetFile(file)
         about = opened.metadata
         size = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
-        memory.require(FACTOR * max(size, 8 * about.num_rows * len(columns)), str(file))
+        memory.require(kept + FACTOR * max(size, 8 * about.num_rows * len(columns)), str(file))
         present = [name for name in columns if name in opened.schema_arrow.names]
         read = opened.read(columns=present, use_threads=False)
         table = columns_of(read, str(file))

@@ -114,7 +114,7 @@ def open_dataset(folder: Path, memory: Memory) -> EpisodesSource:
             where = f"{file}: episode {number}"
             memory.require(kept + FACTOR * len(data), where)
             episodes.append(_episode(data, layout, where, side, memory))
-            kept += sum(part.nbytes for part in _arrays(episodes[-1]))
+            kept += episodes[-1].nbytes
     notes = []
     if layout.left_out:
         notes.append(
@@ -212,7 +212,9 @@ def _episode(data: bytes, layout: RecordLayout, where: str, side: str, memory: M
     terminal, last = (name in ends and bool(ends[name][-1]) for name in ENDS)
     if set(states) == {OBSERVATION}:
         only = states[OBSERVATION]
-        whole: NDArray[Any] | Mapping[str, NDArray[Any]] = only if only.ndim > 1 else only.reshape(-1, 1)
+        is_screens = only.dtype.kind not in "biuf"
+        whole: NDArray[Any] | Mapping[str, NDArray[Any]]
+        whole = only if is_screens or only.ndim > 1 else only.reshape(-1, 1)
     else:
         whole = states
     return Episode(
@@ -232,11 +234,6 @@ def _side_by_side(actions: Sequence[NDArray[Any]]) -> NDArray[Any] | None:
     if len(actions) < 2:
         return actions[0][:-1] if actions else None
     return np.concatenate([part.reshape(len(part), -1) for part in actions], axis=1)[:-1]
-
-
-def _arrays(episode: Episode) -> list[NDArray[Any]]:
-    states = list(episode.states.values()) if isinstance(episode.states, Mapping) else [episode.states]
-    return [*states, *(part for part in (episode.actions, episode.rewards) if part is not None)]
 
 
 def _values(found: Any, feature: Feature, where: str, memory: Memory) -> NDArray[Any]:

@@ -198,7 +198,7 @@ class _Layout:
         """Yield the index of each episode's first row, and the index after the episode's last row.
 
         Raises:
-            InputError: the rows of an episode are not consecutive.
+            InputError: a row without an episode, or rows of an episode that are not consecutive.
         """
         count = len(self.table[self.states[0]])
         if not self.by_episode:
@@ -210,6 +210,12 @@ class _Layout:
             yield from pairwise(starts if starts[-1] == count else [*starts, count])
             return
         ids = self.table[self.by_episode]
+        lacking = np.isnan(ids) if ids.dtype.kind == "f" else np.array([each in (None, "") for each in ids.tolist()])
+        if lacking.any():
+            raise InputError(
+                f"{self.path}: no {self.by_episode} in row {int(np.argmax(lacking))}; expected a number or a name in "
+                "each row: fill it in, or choose another column (--episode-column)"
+            )
         codes = np.unique(_texts(ids) if ids.dtype.kind in "OUS" else ids, return_inverse=True)[1]
         starts = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), count]
         found = codes[starts[:-1]]

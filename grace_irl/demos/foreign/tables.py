@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import zlib
 from pathlib import Path
@@ -180,5 +181,9 @@ def _size(file: Path) -> int:
         return size
     # If a gzip file has one member, the last four bytes hold the unpacked size modulo 2**32. In a damaged file, these
     # bytes may hold any number.
-    stated = int.from_bytes(file.read_bytes()[-4:], "little") if size < 1 << 30 else 0
+    stated = 0
+    if 4 <= size < 1 << 30:
+        with file.open("rb") as stream:
+            stream.seek(-4, os.SEEK_END)
+            stated = int.from_bytes(stream.read(), "little")
     return min(max(stated, size), size * MOST_GZIP)

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import math
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from grace_irl.demos import load
 from grace_irl.demos.files import expand
 from grace_irl.demos.foreign.table import Columns
 from grace_irl.demos.formats import _entries, open_source
+from grace_irl.demos.memory import BeyondLimitError
 from grace_irl.demos.trajectory import Demonstrations, Role
 from grace_irl.errors import InputError
 from grace_irl.testing.readers import vectors
@@ -347,6 +349,8 @@ def test_names_may_have_spaces_around_them(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("done,x\nf,1\nmaybe,2\n", "column 'done' holds 'maybe'; expected true or false"),
+        ("episode,x\n0,1\n,2\n1,3\n", "no episode in row 1; expected a number or a name in each row"),
+        ("episode,x\na,1\n,2\nb,3\n", "no episode in row 1; expected a number or a name in each row"),
         ("episode,step,x\n0,0,1\n0,1,2\n0,0,3\n0,1,4\n", "episode 0 has step 0 twice, and its rows are not in order"),
     ],
 )
@@ -695,6 +699,43 @@ def test_more_than_the_memory_is_refused_before_it_is_read(name: str, tmp_path: 
     to_lerobot(plain(NAMES), tmp_path / "robot")
     with pytest.raises(InputError, match=r"needs .* of memory.*expected at most"):
         read(tmp_path / name, max_memory=100 if name == "set.hdf5" else 500)
+
+
+@pytest.mark.parametrize(
+    ("write", "pattern", "sizes"),
+    [(to_lerobot, "episode_000000.parquet", 10), (to_imitation, "data-00000-of-00001.arrow", 30)],
+)
+def test_episodes_of_earlier_files_count_towards_the_memory(
+    write: Callable[..., None], pattern: str, sizes: int, tmp_path: Path
+) -> None:
+    write(plain(NAMES), tmp_path / "robot")
+    (file,) = (tmp_path / "robot").rglob(pattern)
+    enough = sizes * file.stat().st_size
+    read(tmp_path / "robot", max_memory=enough)
+    for number in range(400):
+        shutil.copy(file, file.with_stem(f"{file.stem}-{number:03}"))
+    with pytest.raises(BeyondLimitError, match=r"(episode_|data-)0.* needs .* of memory"):
+        read(tmp_path / "robot", max_memory=enough)
+
+
+def test_screens_are_the_only_observation_of_a_robot(tmp_path: Path) -> None:
+    pytest.importorskip("google_crc32c")
+    from grace_irl.demos.tfrecord import read_records, write_record
+    from grace_irl.demos.ui.androidcontrol_pb2 import Example
+
+    folder = described(observation={"text": {}})(tmp_path)
+    (shard,) = folder.glob("*.tfrecord*")
+    examples = [Example.FromString(data) for data in read_records(shard)]
+    with shard.open("wb") as stream:
+        for example in examples:
+            count, feature = len(example.features.feature["steps/reward"].float_list.value), example.features.feature
+            del feature["steps/observation"]
+            texts = [f'<hierarchy><node text="{number}"/></hierarchy>'.encode() for number in range(count)]
+            feature["steps/observation"].bytes_list.value.extend(texts)
+            write_record(stream, example.SerializeToString())
+    found = read(folder)
+    assert found.metadata.kind == "ui"
+    assert [len(item.trajectory.states) for item in found] == [len(item.trajectory.states) for item in plain()]
 
 
 def test_columns_are_chosen_for_tables_alone(tmp_path: Path) -> None:
