@@ -80,7 +80,7 @@ def _read(opened: Hdf5File, file: Path) -> EpisodesSource:
 def _episode(opened: Hdf5File, group: tuple[str, ...], where: str) -> Episode:
     """The episode of a group.
 
-    If the group has next observations, their last row becomes the last state, unless the observations hold it already.
+    If the group has next observations, their last row becomes the last state, unless the observations hold that state.
 
     Raises:
         InputError: next observations with other parts than the observations.

@@ -90,7 +90,8 @@ class Columns:
 
     Attributes:
         state: columns that form the states, in order. () selects the first name in `STATE` under which the table has
-            whole states. Without such a name, all columns of numbers and lists without another use form the states.
+            whole states. Without such a name, the states are formed by all columns that hold numbers or lists of
+            numbers and have no other use.
         episode: column with the number or name of each row's episode. "" selects the first name in `EPISODE` that the
             table has.
     """
