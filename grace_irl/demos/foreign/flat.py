@@ -73,7 +73,7 @@ def flat_episodes(arrays: Mapping[str, Any], path: str) -> Iterator[Episode]:
     ends = {names: _flags(columns[names], f"{path}: {_found(names, arrays)}", count) for names in (TERMINALS, TIMEOUTS)}
     first = _found(TERMINALS, arrays)
     if first is not None and not ends[TERMINALS].any():
-        # The first array of flags marks no end. Another one may, such as `dones` beside `terminals`.
+        # The first array of terminal flags marks no end. Another one may, such as `dones` beside `terminals`.
         others = [name for name in TERMINALS[TERMINALS.index(first) + 1 :] if name in arrays]
         for name in others:
             flags = _rows((name,), arrays, path)

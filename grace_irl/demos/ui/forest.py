@@ -2,8 +2,8 @@
 
 A forest holds one tree of nodes per window of the screen. In the XML, the root nodes of all windows are children of
 `<hierarchy>`, in the forest's order. The fields of a node become attributes of its element. The fields of a window
-become attributes of the window's root nodes (docs/demonstrations.md, AndroidControl). `residue.py` stores the parts of
-the XML that a forest cannot represent.
+become attributes of the window's root nodes; its display id becomes an attribute of all its nodes (see
+docs/demonstrations.md, AndroidControl). `residue.py` stores the parts of the XML that a forest cannot represent.
 """
 
 from __future__ import annotations
