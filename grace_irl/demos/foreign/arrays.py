@@ -1,4 +1,4 @@
-"""Readers of NumPy files: `.npy` with one array of episodes, and `.npz` archives without an array of lengths."""
+"""Readers of NumPy files: `.npy` with one array of episodes, and `.npz` archives without `episode_lengths`."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ def open_foreign(file: Path, memory: Memory) -> Source:
     if len(arrays) == 1 and next(iter(arrays.values())).ndim >= 3:
         return source_of(next(iter(arrays.values())), str(file))
     episodes = list(arrays.values())
-    # Vectors have one width, grids and images any size, and only texts have one dimension.
+    # All vectors must have the same width. Grids and images may have any size. Only an array of texts may have one
+    # dimension.
     forms = {(each.dtype.kind in "US", each.ndim, each.shape[1:] if each.ndim == 2 else ()) for each in episodes}
     if len(forms) > 1 or any(each.ndim < 2 and each.dtype.kind not in "US" for each in episodes):
         said = ", ".join(f"{name} of shape {each.shape}" for name, each in list(arrays.items())[:6])

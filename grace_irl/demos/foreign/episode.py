@@ -39,7 +39,7 @@ class Episode:
         role: role from the data, such as "expert"; None if the data state no role.
         split: split from the data, such as "train"; "" if the data state no split.
         goals: indices of the goal states; None if the data do not mark goal states.
-        action_texts, step_instructions: attributes of `Trajectory`.
+        action_texts, step_instructions: as the attributes of `Trajectory` with these names.
     """
 
     states: NDArray[Any] | Mapping[str, NDArray[Any]]
@@ -69,7 +69,7 @@ class EpisodesSource:
     Args:
         path: file, folder or name of an argument, for messages.
         episodes: the episodes.
-        fields: names of a vector's components; () to use the names of the parts, if the episodes name their parts.
+        fields: names of a vector's components. () uses the names of the parts, if the states have named parts.
         notes: lines for the user about how the data were read.
         role: role of all episodes; None if the episodes have no common role.
 
@@ -99,7 +99,7 @@ class EpisodesSource:
         self._fields = tuple(fields)
         self._episodes = [_whole(each, self._fields_of(each) if vectors else None) for each in episodes]
         kinds = self._kinds()
-        if kinds[-1].annotated:  # the states are texts: an invalid screen is reported here, when the set is opened
+        if kinds[-1].annotated:  # the states are screens: an invalid one is reported here, when the set is opened
             spelling = Spelling(kinds[-1])
             self._episodes = [replace(each, states=spelling.states(each.states, each.where)) for each in self._episodes]
         roles = {each.role for each in episodes} - {None}
@@ -247,6 +247,9 @@ def _whole(episode: Episode, fields: Sequence[str] | None) -> Episode:
     Args:
         episode: the episode.
         fields: names of the components, if the states are vectors with named components; else None.
+
+    Raises:
+        InputError: parts that cannot form states, or actions that are texts.
     """
     states: States = episode.states
     where = episode.where

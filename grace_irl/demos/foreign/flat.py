@@ -73,7 +73,7 @@ def flat_episodes(arrays: Mapping[str, Any], path: str) -> Iterator[Episode]:
     ends = {names: _flags(columns[names], f"{path}: {_found(names, arrays)}", count) for names in (TERMINALS, TIMEOUTS)}
     first = _found(TERMINALS, arrays)
     if first is not None and not ends[TERMINALS].any():
-        # Another array of flags may hold the ends, such as `dones` beside `terminals`.
+        # The first array of terminal flags marks no end. Another one may, such as `dones` beside `terminals`.
         others = [name for name in TERMINALS[TERMINALS.index(first) + 1 :] if name in arrays]
         for name in others:
             flags = _rows((name,), arrays, path)
@@ -105,15 +105,15 @@ def flat_episodes(arrays: Mapping[str, Any], path: str) -> Iterator[Episode]:
 
 
 def _resets(states: Rows, following: Rows, over: NDArray[np.bool_], where: str) -> NDArray[np.bool_]:
-    """Whether an episode ends at a row without a flag, because its next state is not the state one row later.
+    """Mark the rows without a flag at which an episode ends. The result has one boolean for each row except the last.
 
-    The result has one boolean for each row except the last.
+    At such a row, the next observation differs from the observation in the following row.
 
     Raises:
-        InputError: more than half of the rows without a flag are such rows, as in a shuffled replay buffer.
+        InputError: an episode ends at more than half of the rows without a flag, as in a shuffled replay buffer.
     """
     if isinstance(states, Mapping) != isinstance(following, Mapping):
-        return np.zeros(len(over) - 1, np.bool_)  # `_joined` refuses these
+        return np.zeros(len(over) - 1, np.bool_)  # `_joined` refuses parts in only one of the two
     pairs = (
         [(states[name], following[name]) for name in states if name in following]
         if isinstance(states, Mapping) and isinstance(following, Mapping)
@@ -139,7 +139,7 @@ Rows = NDArray[Any] | Mapping[str, NDArray[Any]]
 
 
 def _rows(names: Sequence[str], arrays: Mapping[str, Any], path: str) -> Any:
-    """The entry with the first of these names, as an array or a map of arrays; None if there is no such entry."""
+    """The entry under the first name that `arrays` has, as an array or a map of arrays; None if it has none of them."""
     name = _found(names, arrays)
     if name is None:
         return None

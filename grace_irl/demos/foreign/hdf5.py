@@ -28,7 +28,7 @@ GROUP = re.compile(r"(demo|traj|episode|trajectory)_?(\d+)")
 """Pattern for the name of an episode's group: `demo_0` in robomimic, `traj_0` in ManiSkill."""
 
 DEPTH = 4
-"""Maximum depth of a part below the observations. Deeper parts are ignored."""
+"""Maximum depth of an array below the group of observations. Deeper arrays are ignored."""
 
 
 def open_hdf5(file: Path, memory: Memory) -> EpisodesSource:
@@ -80,7 +80,7 @@ def _read(opened: Hdf5File, file: Path) -> EpisodesSource:
 def _episode(opened: Hdf5File, group: tuple[str, ...], where: str) -> Episode:
     """The episode of a group.
 
-    If the group has next observations, their last row becomes the last state, unless the observations hold it already.
+    If the group has next observations, their last row becomes the last state, unless the observations hold that state.
 
     Raises:
         InputError: next observations with other parts than the observations.
@@ -118,7 +118,7 @@ def _episode(opened: Hdf5File, group: tuple[str, ...], where: str) -> Episode:
         for kind in (TERMINALS, TIMEOUTS)
     }
     ended, cut = (flags is not None and bool(flags[-1:].any()) for flags in ends.values())
-    # With one row more than actions (or flags), the observations hold the state after the last action.
+    # If there is one state more than actions (or flags), the last state is the one after the last action.
     beside_steps = next((each for each in (actions, ends[TERMINALS]) if each is not None), None)
     final = bool(following) or (beside_steps is not None and len(beside_steps) == count - 1)
     return Episode(

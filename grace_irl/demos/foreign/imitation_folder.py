@@ -77,7 +77,10 @@ def open_dataset(folder: Path, memory: Memory) -> EpisodesSource:
 
 
 def _rows(value: Any, kind: pa.DataType, where: str) -> NDArray[Any]:
-    """The nested lists of a column as an array with the column's number type, which the Python numbers have lost."""
+    """Convert the nested lists of one episode to an array with the number type of their column.
+
+    Python's numbers do not keep that type, so it comes from `kind`, the Arrow type of the column.
+    """
     rows = rows_of(value, where)
     while is_list(kind):
         kind = kind.value_type

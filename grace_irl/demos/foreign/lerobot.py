@@ -144,7 +144,7 @@ def _number(episode: Episode) -> int:
 
 
 def _in_order(table: Mapping[str, NDArray[Any]], prefix: str) -> Mapping[str, NDArray[Any]]:
-    """The table with the rows of each episode in the order of `frame_index`, if the table has this column.
+    """Sort the rows by `episode_index` and `frame_index`. A table without `frame_index` is returned unchanged.
 
     Raises:
         InputError: an episode has a frame twice.

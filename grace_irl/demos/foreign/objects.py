@@ -271,8 +271,12 @@ def _column(values: Any) -> NDArray[Any]:
 def _as_table(value: Any, name: str) -> Table | None:
     """The columns of a data frame of pandas or Polars, or of an Arrow table; None for any other object.
 
+    Args:
+        value: the object.
+        name: name of the argument, for messages.
+
     Raises:
-        InputError: two columns with one name. `name` names the argument.
+        InputError: two columns with one name.
     """
     library = type(value).__module__.split(".")[0]
     if library == "pyarrow" and hasattr(value, "column_names"):
@@ -317,14 +321,15 @@ def _of_buffer(buffer: Any, name: str) -> Iterator[Episode]:
         order = order[1:]
     flags = np.asarray(buffer.dones if replay else buffer.episode_starts)
     timeouts = getattr(buffer, "timeouts", None)
-    joined = getattr(buffer, "generator_ready", False)  # `RolloutBuffer.get` has joined observations and actions
+    # `RolloutBuffer.get` merges the axes (steps, environments) of observations and actions to one axis.
+    joined = getattr(buffer, "generator_ready", False)
     number = 0
     for place in range(buffer.n_envs):
 
         def column(values: Any, joined: bool = False, place: int = place) -> Any:
             """The rows of one environment, from the oldest to the newest.
 
-            `joined` says that the environments follow one another in `values`.
+            With `joined`, `values` has one axis for the steps of all environments, one environment after another.
             """
             if isinstance(values, Mapping):
                 return {key: column(part, joined) for key, part in values.items()}

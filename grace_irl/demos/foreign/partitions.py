@@ -1,6 +1,7 @@
 """Reader of folders of Parquet files in partitions, such as `episode=3/part-0.parquet` (Hive, Spark, pandas).
 
-The names of the folders are columns of the table. All files of a folder are read as one table.
+The name of a partition gives a column of the table and the column's value for the rows inside, here `episode` and 3.
+All files are read as one table.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def _files(folder: Path, depth: int = 0) -> Iterator[Path]:
 
 
 def _schema(folder: Path, files: Sequence[Path]) -> pa.Schema:
-    """The columns that the names of folders give. A column that the files also have keeps the type from the files."""
+    """The columns from the names of partitions. A column that the first file also holds has its type from that file."""
     stored, values = pq.read_schema(files[0]), dict[str, list[str]]()
     for file in files:
         for part in file.parent.relative_to(folder).parts:

@@ -2,9 +2,9 @@
 
 `features.json` describes the features of an episode. A record is a `tf.train.Example` with one episode. In a record,
 each feature of the steps is one flat list with a name such as `steps/observation/joints`. The observation of the last
-step is the last state. So the action of the last step is ignored, and its reward is added to the reward before. The
-instruction is a text that all steps share, or a text of the whole episode. Encoded pictures and non-numeric actions are
-left out; a note lists them.
+step is the last state. So the reader ignores the action of the last step, and adds the reward of the last step to the
+reward of the step before. The instruction is a text that all steps share, or a text of the whole episode. Encoded
+pictures and non-numeric actions are left out; a note lists them.
 """
 
 from __future__ import annotations
@@ -292,7 +292,10 @@ def _described(folder: Path) -> Described | None:
 
 
 def _flat(described: Described, prefix: str, folder: Path, depth: int = 0) -> Iterator[tuple[str, Described]]:
-    """Yield each feature with its name in a record, such as `steps/observation/joints` for a feature in groups."""
+    """Yield the name of each feature in a record, and the description of the feature.
+
+    The name contains the groups (`featuresDict`) around the feature, as in `steps/observation/joints`.
+    """
     inside = described.get("featuresDict")
     if not isinstance(inside, dict):
         yield prefix, described

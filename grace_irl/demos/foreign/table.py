@@ -1,9 +1,9 @@
 """Reader of tables with one row per state and one column per number, or with one row per number (long tables).
 
 The reader recognises columns by their names, which the constants below list. All other columns of numbers form the
-states, and their names become the names of a vector's components. With columns of lists among them, the states are
-records, and the names are those of the parts. The user's own choice (`Columns`) takes precedence. A note for the user
-lists the use of each column (`Header.notes`).
+states, and their names become the names of a vector's components. If some of these columns hold lists, the states are
+records, and the names of the columns become the names of the parts. The user's own choice (`Columns`) takes precedence.
+A note for the user lists the use of each column (`Header.notes`).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ RESULTS = (*OUTCOMES, "return", "index", "task_index", "timestamp", "time", "unn
 """Names of numeric columns that are not part of the states: outcomes of episodes, and counters of rows or time."""
 
 INDEX = re.compile(r"__index_level_\d+__")
-"""Names under which pandas writes an index to a file. They are not part of the states either."""
+"""Pattern of the names under which pandas writes an index to a file. Such columns are not part of the states either."""
 
 NAME, VALUE = ("name", "variable", "feature", "field", "sensor", "signal", "key"), "value"
 """The two special columns of a long table. `NAME` lists possible names of the column that names each number. `VALUE` is
@@ -90,7 +90,8 @@ class Columns:
 
     Attributes:
         state: columns that form the states, in order. () selects the first name in `STATE` under which the table has
-            whole states. Without such a name, all columns of numbers and lists without another use form the states.
+            whole states. Without such a name, the states are formed by all columns that hold numbers or lists of
+            numbers and have no other use.
         episode: column with the number or name of each row's episode. "" selects the first name in `EPISODE` that the
             table has.
     """
@@ -105,7 +106,7 @@ def is_table(names: Sequence[str]) -> bool:
 
 
 def column_of_episodes(names: Sequence[str]) -> str | None:
-    """The column with the number or name of each row's episode; None if no column has a name in `EPISODE`."""
+    """Name of the column that gives each row's episode; None if no column has a name in `EPISODE`."""
     return _first_of(EPISODE, names)
 
 
@@ -143,7 +144,16 @@ def table_source(table: Table, path: str, columns: Columns = Columns(), first: i
 
 @dataclass(frozen=True)
 class _Layout:
-    """The columns of a table, grouped by their use."""
+    """The columns of a table, grouped by their use.
+
+    Attributes:
+        table: all columns.
+        path: file or argument, for messages.
+        by_episode: name of the column that gives each row's episode; "" if flags mark the ends of episodes.
+        states, actions: names of the columns that form the states and the actions.
+        beside: map from a use in `ROLES_OF_COLUMNS`, such as "reward", to the name of the column.
+        left_out: names of the columns that are no part of the episodes.
+    """
 
     table: Table
     path: str
@@ -228,10 +238,10 @@ class _Layout:
         yield from pairwise(starts)
 
     def _require_ends(self, ends: NDArray[np.bool_]) -> None:
-        """Check that no step is smaller than the one before, unless a flag ends an episode between them.
+        """Check that step numbers never decrease from row to row, except where a flag ends an episode.
 
         Raises:
-            InputError: a step goes back within an episode.
+            InputError: step numbers decrease within an episode.
         """
         step = _first_of(STEP, self.table)
         if step is None or step in self.states or self.table[step].dtype.kind not in "iuf":
@@ -392,14 +402,16 @@ def _ordered(table: Table, columns: Columns, path: str) -> Table:
     """Sort the rows of each episode by step, if a column numbers the steps and some rows are out of order.
 
     Raises:
-        InputError: a row without a step; or rows out of order if some episode has a step twice, for example because
-            two episodes share one number.
+        InputError: a row has no step. Or the rows are out of order, and some episode has a step twice, for example
+            because two episodes share one number.
     """
     step, by_episode = _first_of(STEP, table), columns.episode or _first_of(EPISODE, table)
     if step is None or by_episode is None or table[step].dtype.kind not in "iuf":
         return table
     steps, ids = table[step], _texts(table[by_episode])
-    is_state = step in columns.state  # the user chose this column, such as "t", as a state: its values decide
+    # If the user chose this column, such as "t", as a part of the states, it orders the rows only if it can: each value
+    # is a whole number that comes once in its episode.
+    is_state = step in columns.state
     if np.isnan(steps).any():
         if is_state:
             return table
@@ -479,7 +491,7 @@ def _with_numbers(column: NDArray[Any]) -> NDArray[Any]:
 
 
 def _is_text_role(name: str) -> bool:
-    """Whether a column has a name in `ROLES_OF_COLUMNS`. Such a column is not part of the states and may hold texts."""
+    """Whether a column has a name in `ROLES_OF_COLUMNS`. The texts of such a column are not converted to numbers."""
     return any(name.lower() in known for known in ROLES_OF_COLUMNS.values())
 
 
@@ -489,7 +501,7 @@ def _require_no_spoilt(column: NDArray[Any], where: str) -> None:
     A column passes if all its entries are numbers that are written as texts. Such texts may be identifiers.
 
     Raises:
-        InputError: of the distinct texts, at least two and at least half are numbers (perhaps `WITH_COMMAS`), and
+        InputError: of the distinct texts, at least two and at least half are plain numbers or match `WITH_COMMAS`, and
             at least one is not a plain number.
     """
     if column.dtype.kind not in "OUS":

@@ -142,9 +142,10 @@ def _csv(file: Path, delimiter: str, point: str) -> pa.Table:
 
 
 def _has_decimal_commas(table: pa.Table) -> bool:
-    """Whether decimals have commas: no column has decimals with points, and some column has decimals with commas.
+    """Whether a table writes decimals with commas.
 
-    Most texts of that column must be such decimals or whole numbers.
+    If so, no column holds decimals with points, and some column holds decimals with commas. Most texts of the latter
+    column are decimals with commas or whole numbers.
     """
     if any(pa.types.is_floating(column.type) for column in table.columns):
         return False

@@ -46,7 +46,7 @@ MOST = 1 << 40
 """Exclusive upper limit on the number of episodes in the metadata of a dataset."""
 
 NO_ACTIONS = ("Dict", "Tuple", "Text")
-"""Types of action spaces whose actions are no array of numbers. Such actions are left out."""
+"""Types of action spaces whose actions do not form an array of numbers. Such actions are left out."""
 
 
 def dataset_folder(path: str | Path) -> Path | None:

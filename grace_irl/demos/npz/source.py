@@ -9,8 +9,8 @@ neither array, the last action is left out: an episode of L rows then has L stat
 
 The layout of `imitation` has `obs (N+n, ...)`, `acts (N, ...)` and `indices (n-1,)`, and may have `terminal (n,)` and
 `rews (N,)`. In `obs`, each episode has one row more than in `acts`, for its last state. `indices` holds the row in
-`acts` at which each episode after the first begins. `infos` is a pickle and is not read. A file is refused if any other
-array that the reader needs is a pickle.
+`acts` at which each episode after the first begins. `infos` is a pickle and is not read. The reader refuses a file if
+an array that it needs is a pickle.
 """
 
 from __future__ import annotations

@@ -51,13 +51,13 @@ TEXT_COLUMNS = ("role", "task", "split", "instruction")
 """Text columns with the same value in all rows of an episode."""
 
 STEP_COLUMNS = ("action", "reward", "log_prob")
-"""Numeric columns with one value per step. The last row of an episode is null."""
+"""Numeric columns with one value per step. They are null in the last row of an episode."""
 
 STATE_COLUMNS = ("goal", "terminated", "truncated")
 """Columns with one flag per state."""
 
 WORD_COLUMNS = ("action_text", "step_instruction")
-"""Text columns that describe each action and its purpose. The last row of an episode is null."""
+"""Text columns that describe each action and its purpose. They are null in the last row of an episode."""
 
 SCREENSHOT = "screenshot"
 """Name of the screenshot column. Each screenshot is a struct with the picture itself, with its place (a file and an

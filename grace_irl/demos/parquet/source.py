@@ -1,9 +1,9 @@
 """Reader for demonstrations in Parquet: one row per state, and metadata for the whole file.
 
 A trajectory of T steps is T+1 consecutive rows with the same number in the column `episode`. The columns `action`,
-`reward` and `log_prob` are null in the last of these rows. A state is a list of fixed or variable size. The columns
-`height` and `width` allow grids of different sizes in different trajectories. docs/demonstrations.md describes the
-whole schema.
+`reward` and `log_prob` are null in the last of these rows. The column `state` holds a text, or a list of numbers of
+fixed or variable size. A record has one column `state/NAME` per part instead. With the columns `height` and `width`,
+grids and images may differ in size from trajectory to trajectory. docs/demonstrations.md describes the whole schema.
 """
 
 from __future__ import annotations
@@ -331,7 +331,7 @@ class ParquetSource:
             raise InputError(f"{self.path}: no rows; expected at least one trajectory")
 
     def _episode_lengths(self) -> tuple[list[int], str, str]:
-        """Number of rows of each episode, and the numbers of the first and the last episode.
+        """Row counts of all episodes, and the entries of the column `episode` for the first and the last, as texts.
 
         Only the columns `episode` and `step` are read, so memory can be checked before any states are read.
 
@@ -431,7 +431,7 @@ def _is_wide(schema: pa.Schema) -> bool:
 def _has_more(schema: pa.Schema) -> bool:
     """Whether a file of vectors has further columns that the reader of tables uses, such as `step` and `done`.
 
-    A column `state` of single numbers is one component of a table's vectors.
+    The result is also True if the column `state` holds single numbers, as one component of a table's vectors.
     """
     names = set(schema.names)
     if "height" in names or "state" not in names or is_text(schema.field("state").type):

@@ -207,8 +207,8 @@ class ParquetWriter(SetWriter):
 def _schema(demonstrations: list[Demonstration], metadata: Metadata, screenshot: pa.DataType | None) -> pa.Schema:
     """The schema with all columns that these demonstrations need.
 
-    A set always gets the column for goals, and a set of screens the columns for action texts and step instructions,
-    because later demonstrations may need them.
+    Every set gets the column for goals. A set of screens also gets the columns for action texts and step instructions.
+    Later demonstrations may need these columns.
 
     Args:
         demonstrations: demonstrations of the first row group.
@@ -242,7 +242,7 @@ def _schema(demonstrations: list[Demonstration], metadata: Metadata, screenshot:
 
 
 def _part_type(kind: StateKind, part: PartLayout) -> pa.DataType:
-    """The column type of a part. A list has a variable size if the kind's states vary in height or width."""
+    """The column type of a part. A list has a variable size if states of this kind may vary in height or width."""
     if part.is_text:
         return TEXT
     number = pa.from_numpy_dtype(np.dtype(part.dtype))
@@ -291,7 +291,7 @@ def _texts(array: NDArray[Any], where: str) -> pa.Array:
 
 
 def _words(trajectory: Trajectory, name: str, where: str) -> pa.Array:
-    """The column `action_text` or `step_instruction`. The last row is null. Without such texts, all rows are null."""
+    """The column `action_text` or `step_instruction`. Its last row is null. Without such texts, all rows are null."""
     rows, words = len(trajectory.states), getattr(trajectory, f"{name}s")
     if words and len(words) != rows - 1:
         raise InputError(f"{where}: {len(words)} of {name} for {rows} states; expected {rows - 1}, or none")

@@ -132,9 +132,9 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 class AndroidControlWriter(SetWriter):
     """A writer of one shard, with one record per demonstration.
 
-    An episode keeps the number in the name of its source (`…: episode 12`), or gets the next free number. Each record
-    has an additional feature, `record.ABOUT`, with facts that AndroidControl's format cannot hold. Screenshots must be
-    PNG.
+    An episode keeps the number in the name of its source (`…: episode 12`). Without such a number, or if an earlier
+    episode has the same number, the episode gets the next free number. Each record has an additional feature,
+    `record.ABOUT`, with facts that AndroidControl's format cannot hold. Screenshots must be PNG.
 
     Args:
         path: the file.

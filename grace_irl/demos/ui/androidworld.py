@@ -10,8 +10,8 @@ of elements is flat. An element has one of three forms:
 - an object with the fields of AndroidWorld's class `UIElement`;
 - Python's text for an object of this class, `UIElement(text='…', …)`.
 
-The field `result` of a step states whether the whole episode succeeded. `Trajectory.terminated` is True if it did. If
-the user gives no role, a successful episode is an expert, and a failed episode is negative.
+The field `result` of a step states whether the whole episode succeeded. `Trajectory.terminated` is True for a
+successful episode. If the user gives no role, a successful episode is an expert, and a failed episode is negative.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ and `1.0`, and the key `0` for `False` and `0.0`."""
 
 
 BOUNDS = ("bboxpixels", "bounds", "boundsinscreen", "bbox")
-"""Possible names of the field with the bounds, in order of preference, reduced like those of `NAMES`."""
+"""Possible names of the field with the bounds, in order of preference. They are reduced like the names in `NAMES`."""
 
 
 SIDES = ("left", "top", "right", "bottom")

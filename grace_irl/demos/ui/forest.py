@@ -1,8 +1,9 @@
 """Conversion between AndroidControl's screens (AndroidAccessibilityForest) and uiautomator's XML, in both directions.
 
 A forest holds one tree of nodes per window of the screen. In the XML, the root nodes of all windows are children of
-`<hierarchy>`, in the forest's order. Every field of a node or window becomes an attribute (docs/demonstrations.md,
-AndroidControl). `residue.py` stores the parts of the XML that a forest cannot represent.
+`<hierarchy>`, in the forest's order. The fields of a node become attributes of its element. The fields of a window
+become attributes of the window's root nodes; its display id becomes an attribute of all its nodes (see
+docs/demonstrations.md, AndroidControl). `residue.py` stores the parts of the XML that a forest cannot represent.
 """
 
 from __future__ import annotations
@@ -114,7 +115,8 @@ def hierarchy(forest: AndroidAccessibilityForest, where: str) -> etree._Element:
     """The XML of a forest.
 
     A window without nodes gives no element. If two nodes name the same child, the child belongs to the node that is
-    visited first. Every node without a parent in its window becomes a child of the root.
+    visited first. Every node without a parent in its window becomes a child of the root. If nodes form a cycle that no
+    such node reaches, the first node of the cycle becomes a child of the root.
 
     Raises:
         InputError: more nodes than `markup.MAX_NODES`, or nesting deeper than `markup.MAX_DEPTH`.
@@ -146,8 +148,8 @@ def _add_tree(
 ) -> None:
     """Add a node of a window and all its descendants to the root.
 
-    These nodes are numbered from 0, layer by layer, as in `android_env`. A node gets the attribute `unique-id` only if
-    its id differs from its number.
+    These nodes are numbered from 0, layer by layer, as in the library `android_env`. A node gets the attribute
+    `unique-id` only if its id differs from its number.
 
     Args:
         root: element that receives the node.

@@ -22,7 +22,7 @@ DUMPS = "hierarchy"
 
 
 def steps(folder: Path) -> list[Path]:
-    """The dump files (.xml) in the folder of an episode, in order."""
+    """The dump files (.xml) of an episode, sorted by `natural`, from the subfolder `DUMPS` or else from `folder`."""
     inner = folder / DUMPS
     dumps = (inner if inner.is_dir() else folder).glob("*.xml")
     return sorted((dump for dump in dumps if not dump.name.startswith(".")), key=natural)
