@@ -1,4 +1,7 @@
-"""Functions that open, load and save demonstrations. They detect the format and the role of each file."""
+"""Functions that open, load and save demonstrations. They detect the format and the role of each demo file.
+
+A demo file is a file with demonstrations, or a folder that is one data set or one episode.
+"""
 
 from __future__ import annotations
 
@@ -61,8 +64,8 @@ DEEPEST = 5
 def expand(path: str | Path) -> list[str | Path]:
     """The demo files at a path, sorted by name.
 
-    A file, a Minari id, and a folder that is one data set or one episode stand for themselves: the result is the path.
-    For any other folder, the result is the demo files, data sets and episodes in the folder.
+    If the path is a demo file or a Minari id, the result is this path. For any other folder, the result is the demo
+    files in the folder.
 
     Text files (`TEXTS`) are included only if the folder has no other demonstrations. There is one exception: if the
     name of a table begins with a role, as in "negative.csv", all tables of its format are included. If the folder has
