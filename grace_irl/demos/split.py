@@ -67,7 +67,7 @@ def set_aside(demonstrations: Demonstrations, validation: float, seed: int, fewe
 
     The draw tries to leave at least one training trajectory of each task and role. Equal trajectories stay together.
     The set is returned unchanged if some trajectories already have the split "validation", or if fewer than `fewest`
-    different trajectories of a role would be set aside. Roles without training trajectories do not count.
+    different trajectories of one role would be set aside. Roles without training trajectories do not count.
 
     Args:
         demonstrations: a result of `split`.
