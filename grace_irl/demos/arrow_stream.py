@@ -1,6 +1,6 @@
 """Reader for the record batches of Arrow streams.
 
-Only plain columns (`_is_plain`) are read, so the batches need no more bytes in memory than the stream has.
+The reader refuses columns that are not plain (`_is_plain`), so the batches take no more memory than the stream.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def batches_of(data: pa.Buffer, where: str) -> Iterator[pa.RecordBatch]:
 def _is_plain(kind: pa.DataType) -> bool:
     """Whether a column type is plain: numbers, booleans, texts, byte strings, and lists and structs of plain types.
 
-    In a column of another type, such as nulls, runs, views or lists of the fixed size 0, few bytes of the stream may
-    stand for many values.
+    In a column of another type, such as nulls, run-end encoded values, string views or lists of the fixed size 0, few
+    bytes of the stream may stand for many values.
     """
     if pa.types.is_struct(kind):
         return kind.num_fields > 0 and all(_is_plain(kind.field(place).type) for place in range(kind.num_fields))

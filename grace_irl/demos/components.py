@@ -1,4 +1,7 @@
-"""The order of vector components. A table may hold the components in another order than the reward reads them."""
+"""Functions that bring the components of vectors into the order in which a reward reads them.
+
+A table may hold the components in another order.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,13 @@ def in_order(demonstrations: Demonstrations, fields: Sequence[str], name: str) -
     """The demonstrations, with the components of their vectors in the order in which a reward reads them.
 
     Args:
-        demonstrations: the demonstrations, returned unchanged if they name no components.
+        demonstrations: the demonstrations. If they name no components, they are returned unchanged.
         fields: names of the components in the order of the reward; () accepts any order.
         name: name of the demonstrations, for messages.
 
     Raises:
-        InputError: the demonstrations name other components than `fields`, or have another number of them.
+        InputError: the demonstrations name other components than `fields`. Or they name none, and their states are not
+            vectors of `len(fields)` numbers.
     """
     known = demonstrations.metadata.fields
     if fields and not known:

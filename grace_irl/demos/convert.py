@@ -138,7 +138,7 @@ def scramble(
 
 
 def _with_passed_over(copied: list[Copied], sources: Sequence[str | Path]) -> list[Copied]:
-    """The records. The last record's notes also get the lines about data in the source folders that were not copied."""
+    """The records of all copies. The last record also has notes on data in the folders that were not copied."""
     last = copied[-1]
     return [*copied[:-1], replace(last, notes=(*last.notes, *passed_over(sources)))]
 

@@ -100,7 +100,7 @@ def fixed_fields(episodes: Episodes, expert: Sequence[bool]) -> NDArray[np.bool_
     spans = np.stack([np.ptp(episode, axis=0) for episode in told])
     # The size of an episode is its largest absolute value. A small value may be computed from larger numbers, with
     # rounding errors as large as in the other episodes. So the tolerance is at least `ROUNDING` times the median size
-    # of all episodes. The maximum size would not do: if one episode is an outlier, all others would look constant.
+    # of all episodes. With the maximum instead, one outlier episode would make all other episodes look constant.
     return np.asarray((spans <= ROUNDING * np.maximum(sizes, np.median(sizes, axis=0))).all(axis=0))
 
 
@@ -174,8 +174,8 @@ def _of_records(states: States, fields: Sequence[str]) -> list[str]:
 
 
 NAMES: dict[str, Callable[[States, Sequence[str]], list[str]]] = {VECTOR.name: _of_vectors, RECORD.name: _of_records}
-"""Map from a kind with named fields to a function that lists the names of the fields. The function's arguments are
-states and `Metadata.fields`."""
+"""Map from the name of a kind with named fields to a function that lists the names of the fields. The function's
+arguments are states and `Metadata.fields`."""
 
 
 def varies(rows: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -1,4 +1,7 @@
-"""Functions that open, load and save demonstrations. They detect the format and the role of each file."""
+"""Functions that open, load and save demonstrations. They detect the format and the role of each demo file.
+
+A demo file is a file with demonstrations, or a folder that is one data set or one episode.
+"""
 
 from __future__ import annotations
 
@@ -59,11 +62,14 @@ DEEPEST = 5
 
 
 def expand(path: str | Path) -> list[str | Path]:
-    """The demo files at a path: the path itself, or the demo files in a folder, sorted by name.
+    """The demo files at a path, sorted by name.
+
+    If the path is a demo file or a Minari id, the result is this path. For any other folder, the result is the demo
+    files in the folder.
 
     Text files (`TEXTS`) are included only if the folder has no other demonstrations. There is one exception: if the
     name of a table begins with a role, as in "negative.csv", all tables of its format are included. If the folder has
-    no demonstrations at all, its subfolders are searched.
+    no demonstrations at all, `expand` searches its subfolders.
 
     Raises:
         InputError: an empty path, a folder without demonstrations, or a folder with a link to a file outside it.
@@ -87,19 +93,20 @@ def expand(path: str | Path) -> list[str | Path]:
 
 
 def expand_all(paths: Sequence[str | Path]) -> list[str | Path]:
-    """The demo files at several paths (`expand`), each once, even if two paths name it."""
+    """The demo files at several paths (`expand`). A file that several paths name occurs once."""
     files = (file for path in paths for file in expand(path))
-    # For links in a loop, os.path.realpath raises no error.
+    # Unlike Path.resolve, os.path.realpath raises no error for links in a loop.
     return list({os.path.realpath(file): file for file in reversed([*files])}.values())[::-1]
 
 
 def passed_over(paths: Sequence[str | Path]) -> tuple[str, ...]:
-    """Lines for the user about data in folders that `expand` leaves out: one line per folder that has such data.
+    """Lines for the user about data that `expand` leaves out: one line for each of `paths` with such data.
 
-    JSON and YAML files are not data but describe the set, unless they are the only files (docs/demonstrations.md).
+    JSON and YAML files beside other demonstrations describe the set, so they do not count as data
+    (docs/demonstrations.md).
 
     Args:
-        paths: files, folders and Minari ids.
+        paths: files, folders and Minari ids. Only folders can have such data.
     """
     lines = []
     for path in paths:
@@ -132,9 +139,9 @@ def _is_searched(folder: Path) -> bool:
 
 
 def _inside(folders: Sequence[Path], depth: int = 0) -> tuple[list[Path], list[Path]]:
-    """The demo files in the folders, and everything else beside these files, each sorted by name.
+    """Two lists: the demo files in the folders, and all files and folders beside them. Each is sorted by name.
 
-    If there are no demo files, subfolders are searched, level by level.
+    If the folders have no demo files, this function searches their subfolders, level by level.
     """
     inside = [file for folder in folders for file in sorted(folder.iterdir()) if not file.name.startswith(".")]
     known = {*ARRAYS, *PICKLES, *others()}
@@ -226,12 +233,12 @@ def open_set(
 
 
 def with_roles(named: Sequence[tuple[Sequence[str | Path], Role | None]]) -> list[tuple[str | Path, Role | None]]:
-    """The demo files at paths (`expand`), each once. Files of experts come first, files of negatives last.
+    """Pairs of a demo file (`expand`) and its role, each file once. Experts come first, negatives last.
 
     If a file is named once with a role and once without (for example through its folder), the named role counts.
 
     Args:
-        named: pairs of paths and the role of all their trajectories; None for the roles in the files.
+        named: pairs of several paths and the role of all their trajectories. The role None uses the roles in the files.
 
     Raises:
         InputError: a file that is named with both roles.

@@ -1,8 +1,8 @@
 """Readers for the formats of demonstration files. The name of a file, or else its first bytes, select the reader.
 
 A reader is a function `(file, memory)` that returns an open `Source`; a reader of tables also takes the user's choice
-of columns. Other distributions add readers by the entry-point group `grace_irl.formats`. The name of an entry point is
-the ending of a file name, such as `.bag`. The object of the entry point is the reader.
+of columns. Other Python distributions add readers through the entry-point group `grace_irl.formats`. The name of an
+entry point is the ending of a file name, such as `.bag`. The object of the entry point is the reader.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def require_readable(file: Path) -> None:
     """Check that this user may read a file or folder.
 
     Raises:
-        InputError: the user may not.
+        InputError: this user may not read it.
     """
     if not os.access(file, os.R_OK | (os.X_OK if file.is_dir() else 0)):
         what = "folder" if file.is_dir() else "file"

@@ -52,7 +52,7 @@ def in_memory(
             raise InputError(f"{name}: an empty list; expected at least one episode, or a path")
     plain = given.keys() == {"demos"} and columns == Columns()
     if plain and isinstance(demos, Demonstrations) and kind in ("", demos.metadata.kind):
-        return spelled_set(demos, "demos")  # with its origins, the choice of its kind, and the sizes of its sample
+        return spelled_set(demos, "demos")  # keeps the origins, the choice of the kind, and the sample sizes of the set
     if all(named.values()):
         return None
     memory = Memory()

@@ -67,7 +67,7 @@ def require_whole_heaps(file: Path) -> None:
 def _is_whole(data: mmap.mmap, start: int) -> bool:
     """Whether the objects of the heap at `start` follow each other without gaps.
 
-    At the end of the heap, a rest that is too short for the header of an object is allowed.
+    A remainder at the end of the heap is allowed if it is too short for the header of an object.
     """
     (size,) = struct.unpack_from("<Q", data, start + 8) if start + 16 <= len(data) else (0,)
     end, at = start + size, start + 16
@@ -86,8 +86,8 @@ FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}
 """Accepted HDF5 filters by number. All are part of h5py."""
 
 UNPACKED = 1032
-"""Maximum number of unpacked bytes per stored byte of a chunk, as of gzip. HDF5 unpacks all of them, even if the file
-declares a smaller chunk."""
+"""Maximum number of unpacked bytes per stored byte of a chunk: the maximum of gzip. HDF5 unpacks all stored bytes, even
+if the file declares a smaller chunk."""
 
 LONGEST_TEXT = 1 << 20
 """Maximum length in bytes of one text in an HDF5 dataset with texts of a fixed length."""
@@ -132,7 +132,7 @@ class Hdf5File:
         return isinstance(self.opened(path, where, missing=True), self._h5py.Dataset)
 
     def attributes(self, path: tuple[str, ...], names: Sequence[str], where: str) -> dict[str, Any]:
-        """The attributes `names` of the group at `path`, as numbers and texts. Missing attributes are left out."""
+        """The attributes `names` of the group at `path`: whole numbers and texts. Missing attributes are left out."""
         group, about = self.opened(path, where), dict[str, Any]()
         for name in names:
             if name in group.attrs:

@@ -43,10 +43,11 @@ class Span:
     """The first and the last episode of a table that another tool wrote.
 
     Attributes:
-        first, last: number or name of each in the table. `last` is "" if a column such as `terminated` marks the end
-            of the last episode, because this episode cannot go on in another file.
+        first: number or name of the first episode, from the table.
+        last: number or name of the last episode, from the table. It is "" if a column such as `terminated` marks the
+            end of this episode, because the episode cannot go on in another file.
         episodes: number of episodes in the file.
-        begins, ends: steps of the first and the last row; None if no column numbers the steps.
+        begins, ends: step numbers of the first and the last row; None if no column numbers the steps.
     """
 
     first: str
@@ -180,7 +181,8 @@ class HeaderBuilder:
         """Update the header from one demonstration.
 
         Raises:
-            InputError: the named parts of the states differ in name, type or shape from those of the first one.
+            InputError: the named parts of the states differ in name, type or shape from those of the first
+                demonstration.
         """
         trajectory = demonstration.trajectory
         self._roles.add(demonstration.role)

@@ -1,4 +1,4 @@
-"""Trajectories and demonstrations in memory as a `Source`, for a call in Python that passes them beside other data."""
+"""Trajectories and demonstrations in memory as a `Source`, for a Python call that combines them with other data."""
 
 from __future__ import annotations
 

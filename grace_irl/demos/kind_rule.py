@@ -28,11 +28,11 @@ def choose_kind(
 
     The first criterion that applies decides:
 
-    1. a certain kind: the kind that a file states, or the only kind that fits the states of a file;
+    1. a kind that is certain, because a file states it, or because only this kind fits the states of a file;
     2. the user's choice (`--kind`);
     3. the values in all files whose kind is not certain: a grid has few different values per channel.
 
-    The states of files without a certain kind are read an extra time. Reading stops when no further value can change
+    The states of files whose kind is not certain are read an extra time. Reading stops when no further value can change
     the result.
 
     Args:
@@ -42,12 +42,12 @@ def choose_kind(
         asked: name of the kind that the user chose, or "".
 
     Returns:
-        The choice; None if the states fit one kind only. The result is also None if two files have different certain
-        kinds; `header.merge` refuses such files later.
+        The choice; None if the states fit one kind only. The result is also None if the kinds of two files are
+        certain and differ; `header.merge` refuses such files later.
 
     Raises:
-        InputError: the user's choice is no kind, or differs from the certain kind of a file. Or the states of a file
-            do not fit the user's choice, or the certain kind of another file.
+        InputError: the user's choice is no kind, or is not the kind that is certain for a file. Or the states of a
+            file do not fit the user's choice, or the kind that is certain for another file.
     """
     if asked:
         kind_named(asked)

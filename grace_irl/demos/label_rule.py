@@ -186,8 +186,8 @@ def choose_rule(demonstrations: Demonstrations, asked: LabelRule | Literal[""] =
        and a time limit ended all negative episodes;
     6. the default rule for the kind of the states, such as "last" for grids.
 
-    When a reward is scored, the rule of the run that found it comes directly after the user's choice. If that rule is
-    "goal" and the data do not show goal states (criterion 3), the rule is ignored.
+    When a reward is scored, the rule of the run that found this reward comes directly after the user's choice. If that
+    rule is "goal" and the data do not show goal states (criterion 3), the rule is ignored.
 
     The environment's rewards are not a criterion, because the search must not learn from them.
 
@@ -219,7 +219,8 @@ def rule_of(metadata: Metadata) -> LabelRule | Literal[""]:
 def earlier_rule(demonstrations: Demonstrations) -> LabelRule:
     """The label rule that earlier versions of grace-irl chose. A replay of a run of such a version needs this rule.
 
-    The result is the rule in the metadata, or else the default rule of these versions.
+    The result is the rule in the metadata. Without one, it is the default rule of the states' kind for a set with a
+    Minari dataset, and "all" for any other set.
     """
     from grace_irl.demos.minari.source import dataset_folder  # only this function needs the Minari reader
 

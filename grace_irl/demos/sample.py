@@ -85,7 +85,7 @@ class Sample:
 
 
 class _Members:
-    """The trajectories of one group that are in the sample. They are the ones with the smallest digests."""
+    """The trajectories of one group that are in the sample: those with the smallest digests."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, int, Demonstration]] = []  # -digest, -place, size, trajectory

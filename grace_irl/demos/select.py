@@ -1,4 +1,4 @@
-"""Choice of the demonstrations that meet conditions, and copies of the chosen ones.
+"""Selection of demonstrations by conditions, and copies of the selected demonstrations in new files.
 
 One trajectory is in memory at a time.
 """

@@ -25,7 +25,7 @@ LONGEST_TEXT = 1 << 20
 
 
 class Source(Protocol):
-    """An open set of demonstrations on disk. The header is read when the set is opened, trajectories on demand.
+    """An open set of demonstrations, usually a file. The header is read when the set is opened, trajectories on demand.
 
     A source may have an attribute `nbytes`: the total size of its arrays in bytes, if this size is known in advance.
     """
@@ -88,7 +88,7 @@ def ended(flags: NDArray[Any], name: str, where: str) -> bool:
         where: file and episode, for messages.
 
     Raises:
-        InputError: a flag is on, and a later flag other than the last is off. Perhaps two episodes have one number.
+        InputError: a flag is on, and a later flag other than the last is off. Perhaps two episodes share a number.
     """
     on = np.flatnonzero(flags)
     if len(on) and not flags[on[0] : -1].all():
@@ -158,7 +158,7 @@ def one_text(texts: Iterable[str | None], name: str, where: str) -> str | None:
 
 
 class SetWriter(ABC):
-    """A context manager that writes a set of demonstrations, one at a time.
+    """A context manager that writes a set of demonstrations, one demonstration at a time.
 
     The complete set appears at `place` when the `with` block ends without an error.
 

@@ -1,4 +1,4 @@
-"""The canonical spelling of texts that are states, shared by all readers of texts."""
+"""Conversion of states that are texts, such as screens, to their canonical spelling. All readers of texts use it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Spelling:
 
 
 def spelled(trajectory: Trajectory, where: str) -> Trajectory:
-    """The trajectory with its states in their canonical spelling. A caller may have built it from raw dumps.
+    """The trajectory with its states in their canonical spelling. A Python caller may pass raw dumps of screens.
 
     Raises:
         InputError: see `Spelling.states`.
@@ -94,9 +94,10 @@ def _is_canonical(kind: StateKind, states: Iterable[bytes], where: str) -> bool:
 
 
 def spelled_set(held: Demonstrations, where: str) -> Demonstrations:
-    """The set with all states in their canonical spelling. Sets with `Demonstrations.origins` are returned unchanged.
+    """The set with all states in their canonical spelling.
 
-    Their readers have converted the states already.
+    A set with `Demonstrations.origins` is returned unchanged, because the readers of its files have converted the
+    states already.
 
     Raises:
         InputError: see `Spelling.states`.

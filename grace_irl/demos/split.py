@@ -28,8 +28,8 @@ def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonst
 
     Equal trajectories (same states, actions and instruction) are drawn together, even across tasks and roles. So the
     random draw holds out no data that also occur in training. Among equal trajectories, some may have a stated split.
-    The others then get this split. If the stated splits differ, the others get "train" if one of them is "train", and
-    otherwise the split that is stated last.
+    The others then get this split. If the stated splits differ, the others get "train" if a stated split is "train",
+    and otherwise the split that is stated last.
 
     The draw depends on the content of the trajectories and not on their order in files. A new task does not change the
     draws of other tasks, unless the tasks share trajectories.
@@ -67,7 +67,7 @@ def set_aside(demonstrations: Demonstrations, validation: float, seed: int, fewe
 
     The draw tries to leave at least one training trajectory of each task and role. Equal trajectories stay together.
     The set is returned unchanged if some trajectories already have the split "validation", or if fewer than `fewest`
-    different trajectories of a role would be set aside. Roles without training trajectories do not count.
+    different trajectories of one role would be set aside. Roles without training trajectories do not count.
 
     Args:
         demonstrations: a result of `split`.

@@ -33,7 +33,7 @@ _FEATURES = b"\x0a"
 
 
 def is_name(path: str | Path) -> bool:
-    """Whether a file is named like a TFRecord file: `…-00000-of-00020`, `….tfrecord`, `….tfrecord.gz`."""
+    """Whether a file is named like a TFRecord file: `…-00000-of-00020`, or `….tfrecord(s)` with or without `.gz`."""
     return bool(_NAME.search(Path(path).name))
 
 

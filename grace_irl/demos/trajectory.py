@@ -92,8 +92,9 @@ class Trajectory:
     """One episode. Reward programs see only the states, the actions and the instruction.
 
     Attributes:
-        states: T+1 states in order. Their kind (`grace_irl.states`) determines the array: `(T+1, n)` numbers for
-            vectors, `(T+1, h, w, 3)` integers for grids, `(T+1,)` texts for screens.
+        states: T+1 states in order. Their kind (`grace_irl.states`) determines the type: an array of `(T+1, n)` numbers
+            for vectors, `(T+1, h, w, 3)` integers for grids, `(T+1, h, w, c)` bytes for images, `(T+1,)` texts for
+            screens, or `RecordStates` for records.
         actions: numbers `(T, ...)`, one row per action; None if the source stores states only.
         extra_info: the instruction, for example "go to the red ball"; "" without one.
         rewards: `(T,)` rewards of the environment, or None. The search for a reward program never sees them.
@@ -323,7 +324,8 @@ class Demonstrations(Sequence[Demonstration]):
     recognises the item's states.
 
     Raises:
-        InputError: states of different kinds, vectors of different lengths, or another number of fields.
+        InputError: states of different kinds or with different signatures (`StateKind.signature`), such as vectors of
+            different lengths; or a number of `metadata.fields` that is not the length of the vectors.
     """
 
     metadata: Metadata

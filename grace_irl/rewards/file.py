@@ -214,7 +214,7 @@ class RewardFile:
         return Scale(form, self.scale, self.offset, gamma)
 
     def _require_states(self, environment: Any, space: Any) -> None:
-        """Refuse observations that lack a part of this reward, or have another number of components than it names.
+        """Refuse observations that lack a part of this reward, or have another number of components than the reward.
 
         Also refuse a wrapper that changes the shape of observations, unless their shape is that of the demonstrations.
 

@@ -110,7 +110,7 @@ class _Runner:
         self._name, self._reads = name, reads
 
     def _check(self, begins: Sequence[Begin]) -> None:
-        """Check the first state of the first episode. Later states are not checked, because they have the same form."""
+        """Check the first state of the first episode. This method assumes that later states have the same form."""
         if begins:
             self._reads.require_state(begins[0].state, self._name)
             self._reads = Reads()
@@ -232,7 +232,8 @@ class SandboxedRunner(_Runner):
 
     All running episodes share one child process, which starts with the first episode. Each call of `turn` sends one
     message to this process, and several calls of `post` share one message. The first state of the first episode fixes
-    the kind and shape of all states. States are sent in the type that programs receive, but states of bytes as bytes.
+    the kind and shape of all states. States are sent in the type that programs receive, except that byte
+    states (uint8) are sent as bytes.
 
     Args:
         source: the program.

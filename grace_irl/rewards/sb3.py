@@ -100,7 +100,7 @@ class RewardVecEnv(VecEnvWrapper):
         """Start all episodes, each with a new `Reward` object."""
         observations = self.venv.reset()
         self._shown = SHOWN in self.venv.unwrapped.reset_infos[0]
-        self._has_mission = bool(self.venv.has_attr("mission"))  # some environments set it at their reset
+        self._has_mission = bool(self.venv.has_attr("mission"))  # some environments set `mission` at their reset
         self._payment.settle()
         self._payment.turn((), None, (), self._begins(range(self.num_envs), observations))
         return observations

@@ -13,7 +13,8 @@ from grace_irl.programs.parts import Shape
 from grace_irl.states.record import rows_of
 
 STATE, INSTRUCTION = "state", "instruction"
-"""Keys. `STATE` is for the state in a dict observation, `INSTRUCTION` for the instruction in the `info` of `reset`."""
+"""`STATE` is the key of the state in a dict observation. `INSTRUCTION` is the key of the instruction in the `info` of
+`reset`."""
 
 SHOWN = "grace_irl.state"
 """Key of the state in the `info` of `reset` and `step`. Environments of this package use this key, because their
@@ -69,7 +70,7 @@ def tops_of(parts: Iterable[str]) -> Tops:
 def holds_state(keys: Collection[str], tops: Tops) -> bool:
     """Whether a dict observation with these keys has the state under "state".
 
-    If it has all the parts `tops`, the observation is the state itself.
+    If the observation has all the parts in `tops`, the observation is the state itself.
     """
     return STATE in keys and not (tops and tops.issubset(keys))
 

@@ -14,8 +14,8 @@ from rich.text import Text
 PALETTE = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7", "#999999")
 MARKS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 COMMON = (("· ", "grey62 on grey19"), ("▒▒", "grey62 on grey37"))
-"""Characters and styles of the two most frequent cells. In most grids these are the floor and the walls, so they are
-shown as a grey background."""
+"""Characters and styles of the two most frequent cells. In most grids these cells are the floor and the walls, so
+they are shown as a grey background."""
 
 Cell = tuple[int, ...]
 

@@ -23,17 +23,17 @@ LIKELY_CODES = 16
 """Maximum number of different values per channel at which byte states are recognised as grids."""
 
 PICTURE_SIDE, BRIGHT = 32, 128
-"""Bounds that distinguish pictures with few colours from grids.
+"""Bounds that distinguish images with few colours from grids.
 
-Byte states are pictures if one state has a shorter side of at least `PICTURE_SIDE` pixels, and one value is at least
+Byte states are images if one state has a shorter side of at least `PICTURE_SIDE` pixels, and one value is at least
 `BRIGHT`. The number of different values alone cannot decide this, because a drawing may have few colours. Minari also
-uses the bound 32 for the side of pictures."""
+uses the bound 32 for the side of images."""
 
 COLOURS = (1, 3, 4)
-"""Numbers of channels that pictures have."""
+"""Numbers of channels that images have."""
 
 MOST_CODES = 128
-"""Maximum number of different values per channel in byte states for which the user chooses the kind grid. Pictures
+"""Maximum number of different values per channel in byte states for which the user chooses the kind grid. Images
 usually have all 256 values."""
 
 

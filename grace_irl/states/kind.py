@@ -175,7 +175,7 @@ class StateKind(ABC):
         named_fields: whether the features of a state may have names (`Metadata.fields`).
         label: default rule for the positive states of experts, "all" or "last". Kinds whose tasks end at the goal have
             "last".
-        view: name of the default view, which is the form of states in prompts. A file may name another view.
+        view: `Metadata.view` (the conversion from observation to state) for data that name no view; "" if unknown.
         stored_as: description of the column that holds a state in a file, for messages.
     """
 
@@ -411,7 +411,7 @@ class KindChoice:
     Attributes:
         kind: the chosen kind.
         reason: a few words, for messages.
-        others: kinds that `--kind` could choose instead; () if a file names the kind.
+        others: kinds that the user could choose instead by `--kind`; () if a file states the kind.
     """
 
     kind: StateKind

@@ -146,7 +146,7 @@ def _encoded(part: PartLayout, value: Any) -> bytes:
     if found.dtype == dtype:
         return found.tobytes()
     numbers = found.dtype.kind in "biuf"
-    with np.errstate(invalid="ignore"):  # NaN as a whole number
+    with np.errstate(invalid="ignore"):  # for NaN, which is no whole number
         array = found.astype(dtype) if numbers else np.zeros(part.shape, dtype)
     rounded = found.dtype.kind == dtype.kind == "f"
     if not numbers or not (rounded or (array == found).all()):

@@ -52,7 +52,7 @@ def enlarged(image: NDArray[Any], longest: int) -> NDArray[np.uint8]:
 def reduced(image: NDArray[Any], height: int, width: int) -> NDArray[np.uint8]:
     """The image reduced to at most `height` x `width` pixels, each the mean of a square of the image.
 
-    An image of this size or less is returned as it is.
+    An image that is not larger is returned unchanged.
     """
     rows, columns = image.shape[:2]
     step = max(1, -(-rows // height), -(-columns // width))

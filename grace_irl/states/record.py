@@ -347,8 +347,8 @@ def _part(name: str, value: Any) -> Any:
     """A part of one state as an array or a text.
 
     Raises:
-        InputError: the value is neither a number, nor an array of numbers, nor a text in UTF-8. Or int64 does not hold
-            a whole number of it.
+        InputError: the value is neither a number, nor an array of numbers, nor a text in UTF-8. Or the value holds
+            a whole number that int64 cannot hold.
     """
     if isinstance(value, bytes):
         require_utf8(value, f"part {name[:80]!a} of a state")

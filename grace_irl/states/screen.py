@@ -16,7 +16,7 @@ from grace_irl.states.kind import Census, PartLayout, Scrambler, StateKind, Stat
 from grace_irl.states.texts import pack, text
 
 MARKED = range(0x300, 0x20000)
-"""Code points among which Unicode has its marks (categories `M`), apart from the rare selectors of variants."""
+"""Range of code points that holds Unicode's marks (categories `M`), except the rare variation selectors."""
 
 NAMES = frozenset({"text", "content-desc", "hint", "resource-id", "class", "package"})
 """Attributes whose value is text, even if it is "true" or "false"."""
@@ -155,8 +155,8 @@ def word_pattern() -> re.Pattern[str]:
     """Pattern of one word. A run of letters beyond ASCII is a separate word.
 
     Marks belong to the word before them. In many scripts, such as that of Hindi, vowels within a word are marks.
-    Python's regular expressions have no class for marks, so this function builds one. It does so at its first call
-    only, because that takes time.
+    Python's regular expressions have no class for marks, so this function builds one. This takes time, so only the
+    first call does it.
     """
     marks = [code for code in MARKED if unicodedata.category(chr(code)).startswith("M")]
     # In a run of consecutive code points, the code point minus its index in the list is constant.

@@ -33,7 +33,7 @@ class Node:
         order: index of the node in the document and in `Screen.nodes`.
         parent: `order` of the parent; -1 for a child of the root.
         children: `order` of each child.
-        end: `order` of the first later node outside this node.
+        end: one more than the `order` of the last node inside this node; `order` + 1 if there are no children.
         depth: number of ancestors without the root; 0 for a child of the root.
         index: index among the siblings, as given in the XML.
         bounds: rectangle in pixels; None if it is missing or unreadable in the XML.

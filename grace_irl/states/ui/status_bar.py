@@ -20,14 +20,15 @@ _BAR = re.compile(
 """Resource ids of a status bar and of its nodes. Some file formats list these nodes without the bar around them."""
 
 _PLACE = "<status/>"
-"""XML that `part` leaves in place of a status bar."""
+"""XML that `part` leaves in place of a status bar, or at the end of a screen without a status bar."""
 
 
 def part(screen: str) -> tuple[str, str]:
     """Cut the status bar out of a screen.
 
     Returns:
-        The XML of the rest, with `_PLACE` for the bar, and the XML of the bar's nodes; "" if the screen has no bar.
+        The XML of the rest with `_PLACE`, and the XML of the bar's nodes. The second text is "" if the screen has no
+        bar.
 
     Raises:
         InputError: an invalid screen.
@@ -56,7 +57,7 @@ def join(rest: str, bar: str) -> str:
 
 
 def exchange(screens: Sequence[str], others: Sequence[str]) -> list[str] | None:
-    """The screens, each with the status bar of the other screen at its index; None if no screen has a status bar."""
+    """The screens, each with the status bar of the other screen at the same index; None if no screen has one."""
     if not any(OWNER in screen for screen in (*screens, *others)):
         return None
     parted = {screen: part(screen) for screen in {*screens, *others}}
