@@ -109,8 +109,12 @@ class Reads:
     def require_state(self, state: Any, name: str) -> None:
         """Check that a state of an environment has this form.
 
+        Args:
+            state: the state.
+            name: name of the reward, for messages.
+
         Raises:
-            InputError: as for `require`, or no kind fits the state. `name` names the reward.
+            InputError: as for `require`, or no kind fits the state.
         """
         if self == Reads():
             return

@@ -164,7 +164,7 @@ def why_not(problem: Problem) -> str:
 
 
 class Reshaper:
-    """A writer of reshaped programs. It needs only the source of a program, which may come from another run.
+    """A writer of reshaped programs. Of a program it reads only the source, so the program may be of another run.
 
     Some versions need the agent's heading, which is the direction that the agent faces. If the source does not read
     the heading, the reshaper learns the heading codes from the training data.

@@ -216,7 +216,7 @@ def _profile(
         costs[column] = lexicon.total(changed)
         if costs[column] < cost + PROFILE_MARGIN:
             costs[column], followed = descend(lexicon, changed, frozen=word)
-            # The other words may now have new meanings. With these, a meaning of `word` besides `column` may be better.
+            # The other words may now have new meanings. With these, `word` may have a better meaning than `column`.
             found = descend(lexicon, followed) if costs[column] < cost + FREE_MARGIN else (costs[column], followed)
             best = min(best, found, key=lambda one: one[0])
     return costs, best
