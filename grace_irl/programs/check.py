@@ -309,7 +309,7 @@ def _method(
 def _arity(method: ast.FunctionDef) -> tuple[int, int]:
     """The minimum and maximum number of positional arguments that a method takes, without self.
 
-    With `*args` there is no maximum. The returned maximum is then 3 or more: the contract never passes more than 3.
+    With `*args` there is no maximum. The returned maximum is then at least 3, the most that the contract passes.
     """
     arguments = method.args
     most = len(arguments.posonlyargs) + len(arguments.args)

@@ -52,7 +52,10 @@ def parts_in(text: str) -> dict[str, Shape]:
 
 
 def difference(expected: Mapping[str, Shape], found: Mapping[str, Shape]) -> str:
-    """The first part that is missing or has another shape, in words; "" if there is none. Further parts are ignored."""
+    """The first part that is missing or has another shape, in words; "" if there is none.
+
+    Parts that are only in `found` are ignored.
+    """
     for name, shape in expected.items():
         if name not in found:
             return f"no part {name!r}; expected it ({_said(shape)}), as the reward reads it"

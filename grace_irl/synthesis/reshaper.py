@@ -31,6 +31,7 @@ FEATURES: dict[int | str, Feature] = {
     **{feature: feature for feature in get_args(Feature)},
     **{int(key): feature for feature, key in KEYS.items()},
 }
+"""By key of a dictionary in a program: the feature for which the key stands."""
 
 
 @dataclass(frozen=True)

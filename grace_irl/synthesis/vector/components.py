@@ -207,7 +207,7 @@ class Components:
     Args:
         rollouts: episodes of random actions.
         fields: names of a vector's numbers, or () if unknown.
-        seed: seed of the choice of steps if there are too many.
+        seed: seed of the choice of steps, if the rollouts have more than `MOST_STEPS` steps.
 
     Attributes:
         numbers: the numbers of states.

@@ -78,7 +78,7 @@ class Designer:
         rollouts: episodes of random actions. Each is a pair: T+1 states, which are vectors `(T+1, n)` or records, and
             actions `(T,)` or `(T, m)`.
         fields: names of a vector's numbers, or () if unknown.
-        seed: seed of the choice of steps from which scales are computed, if there are many.
+        seed: seed of the choice of steps from which scales are computed, if the rollouts have too many steps.
 
     Raises:
         InputError: no rollouts, or states that are neither vectors nor records.
