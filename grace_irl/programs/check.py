@@ -18,13 +18,13 @@ from grace_irl.programs.parsing import canonical, parse, unseen
 
 @dataclass(frozen=True)
 class Bindings:
-    """The names that a source's import statements bind. Names imported from a refused module are left out.
+    """The names that a source's import statements bind.
 
     Attributes:
         modules: names of modules, such as `np` from `import numpy as np`.
         numpy: names in `modules` that stand for numpy or a part of it.
-        members: names imported from a module, such as `sqrt` from `from math import sqrt`. A member may be a module,
-            such as `linalg` from `from numpy import linalg`.
+        members: names imported from an allowed module, such as `sqrt` from `from math import sqrt`. A member may be a
+            module, such as `linalg` from `from numpy import linalg`.
         refusals: problems with imports that are not allowed.
     """
 
@@ -136,7 +136,7 @@ UNSEEDED = frozenset({"default_rng", "RandomState", "Random", "SystemRandom"})
 `SystemRandom` ignores its seed."""
 
 CLOCK = frozenset({"now", "today", "utcnow"})
-"""Methods of the classes of `datetime` that read the clock. As texts, the first two make `numpy.datetime64` read it."""
+"""Methods of the classes of `datetime` that read the clock. `numpy.datetime64("now")` and `("today")` read it, too."""
 
 READS_CLOCK = "reads the clock, which differs in every run: take times from the states"
 
@@ -309,7 +309,7 @@ def _method(
 def _arity(method: ast.FunctionDef) -> tuple[int, int]:
     """The minimum and maximum number of positional arguments that a method takes, without self.
 
-    With `*args` there is no maximum. The returned maximum is then 3 or more: the contract never passes more than 3.
+    With `*args` there is no maximum. The returned maximum is then at least 3, the most that the contract passes.
     """
     arguments = method.args
     most = len(arguments.posonlyargs) + len(arguments.args)

@@ -13,7 +13,7 @@ _NAME = re.compile(r'(?:^|, )x(\d+) ("(?:[^"\\]|\\.)*"|.*?)(?=, x\d+ |\Z)', re.D
 
 
 def numbered(fields: Sequence[str]) -> str:
-    """The names with their indices, on one line.
+    """The names of the components with their indices, on one line.
 
     A name that would break the line, or read as several names, is written as a JSON string.
     """
@@ -24,7 +24,8 @@ def names_of(text: str) -> tuple[str, ...]:
     """The names in a text that `numbered` wrote; () for an empty text.
 
     Raises:
-        InputError: any other text. Without names, a reward would take data with columns in another order, and be wrong.
+        InputError: any other text. Such a text is not read as "no names": without names, a reward takes data with
+            columns in any order, and may be wrong.
     """
     found = list(_NAME.finditer(text))
     numbers = [int(each[1]) for each in found]

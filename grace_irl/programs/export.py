@@ -67,11 +67,12 @@ def export_source(
 ) -> str:
     """The source of a module with the program, its provenance and its calibration.
 
-    The module's docstring consists of the title, the facts (one line `name: value` each) and the program's docstring.
-    The end of the module defines four names: the calibration `SCALE` and `OFFSET`, the `THRESHOLD` on the uncalibrated
-    reward, and the function `discriminator_logit(reward, log_pi=0.0)`. The function returns the logit of D. Its
-    argument `log_pi` is the log-probability of the action minus the mean log-probability of the training steps. If the
-    program uses one of these names, the module uses the names of `SPARE` instead, with a number appended if necessary.
+    The module's docstring consists of the title, the facts (one line `name: value` each) and the program's docstring,
+    unless that begins with the title. The end of the module defines four names: the calibration `SCALE` and `OFFSET`,
+    the `THRESHOLD` on the uncalibrated reward, and the function `discriminator_logit(reward, log_pi=0.0)`. The function
+    returns the logit of D. Its argument `log_pi` is the log-probability of the action minus the mean log-probability of
+    the training steps. If the program uses one of these names, the module uses the names of `SPARE` instead, with a
+    number appended if necessary.
 
     Args:
         source: a program that compiles.
@@ -111,7 +112,7 @@ def export_source(
 
 
 def calibration_of(source: str) -> tuple[float, float] | None:
-    """Scale and offset in an exported file; None if one of them is missing, or the scale is not positive.
+    """Scale and offset in an exported file; None if one of them is missing or not finite, or the scale is not positive.
 
     The file is neither run nor parsed. An exported file has scale and offset in its last lines. In a file that a user
     wrote or changed, the assignments must begin at the left margin, each on its own line. If a name has several

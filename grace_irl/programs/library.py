@@ -68,8 +68,8 @@ def usages(known: Iterable[Known], programs: Mapping[str, Program], order: Seque
         order: ids of the valid programs, best first.
 
     Returns:
-        The usages, sorted by the rank of `Usage.best`, then by the number of valid programs, name and digest. Functions
-        that no valid program contains come last.
+        The usages, sorted by the rank of `Usage.best`, then by the number of valid programs (most first), name and
+        digest. Functions and classes that no valid program contains come last.
     """
     place = {name: n for n, name in enumerate(order)}
     users: dict[str, dict[str, int]] = {}

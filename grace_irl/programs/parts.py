@@ -52,7 +52,10 @@ def parts_in(text: str) -> dict[str, Shape]:
 
 
 def difference(expected: Mapping[str, Shape], found: Mapping[str, Shape]) -> str:
-    """The first part that is missing or has another shape, in words; "" if there is none. Further parts are ignored."""
+    """The first part that is missing or has another shape, in words; "" if there is none.
+
+    Parts that are only in `found` are ignored.
+    """
     for name, shape in expected.items():
         if name not in found:
             return f"no part {name!r}; expected it ({_said(shape)}), as the reward reads it"
@@ -109,8 +112,12 @@ class Reads:
     def require_state(self, state: Any, name: str) -> None:
         """Check that a state of an environment has this form.
 
+        Args:
+            state: the state.
+            name: name of the reward, for messages.
+
         Raises:
-            InputError: as for `require`, or no kind fits the state. `name` names the reward.
+            InputError: as for `require`, or no kind fits the state.
         """
         if self == Reads():
             return

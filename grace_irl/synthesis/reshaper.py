@@ -31,6 +31,7 @@ FEATURES: dict[int | str, Feature] = {
     **{feature: feature for feature in get_args(Feature)},
     **{int(key): feature for feature, key in KEYS.items()},
 }
+"""By key of a dictionary in a program: the feature for which the key stands."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ def why_not(problem: Problem) -> str:
 
 
 class Reshaper:
-    """A writer of reshaped programs. It needs only the source of a program, which may come from another run.
+    """A writer of reshaped programs. Of a program it reads only the source, so the program may be of another run.
 
     Some versions need the agent's heading, which is the direction that the agent faces. If the source does not read
     the heading, the reshaper learns the heading codes from the training data.

@@ -67,8 +67,9 @@ class Sketcher(Protocol):
 
 
 PATIENCE = 20
-"""The synthesiser is exhausted after this number of variations in a row without a new program. For a variation of a
-parent, the parent's program is not new. For the list of distinct programs, the programs of the list are not new."""
+"""The synthesiser is exhausted after this number of variations in a row without a new program. In variations of a
+parent, a program is new if it differs from the parent's program. In the list of distinct programs, a program is new if
+the list does not contain it yet."""
 EXHAUSTED = f"exhausted: {PATIENCE} variations in a row gave no new program"
 
 
@@ -82,7 +83,7 @@ class Synthesiser:
     - "initialise", if no parent has a sketch: program number `request.index` of a list of distinct programs. The list
       begins with the initial programs, best first, and goes on with variations of initial programs. The answer is
       a failure if the list is too short.
-    - Any other request: a variation of the first parent that has a sketch, or of an initial program if no parent does.
+    - Any other request: a variation of the first parent that has a sketch, or of an initial program if none has.
 
     For given training demonstrations and a given seed, equal requests with equal parents have equal answers.
 
@@ -101,7 +102,7 @@ class Synthesiser:
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
         """Return one program.
 
-        The first call, unless it is a "reshape", analyses the data and can block for seconds. So the wrapper `InThread`
+        The first request other than "reshape" analyses the data, which can block for seconds. So the wrapper `InThread`
         calls this method in a thread, outside the event loop.
         """
         return self._answer(request, parents)
@@ -129,7 +130,7 @@ class Synthesiser:
 
     @property
     def sizes(self) -> tuple[SizeFigures, ...] | None:
-        """The figures in folds of programs of each size (`SizesPrograms`); None before the data are analysed.
+        """The results of folds for each size of programs (`SizesPrograms`); None before the data are analysed.
 
         Only `AdditiveSketcher` and `GoalSketcher` choose a size by folds. For the other sketchers, the result is None.
         """

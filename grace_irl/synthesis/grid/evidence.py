@@ -65,9 +65,9 @@ class GridEvidence:
     Attributes:
         filters: the filters; a reading names them by index.
         index: the index of each filter.
-        turns: indices of filters on codes. In every trajectory with positive states, a thing changes in one of these
-            states so that it passes the filter, and did not pass before. In a world of closed doors that experts open,
-            this is the code of an open door.
+        turns: indices of filters on codes. In every trajectory with positive states, a thing changes in a positive
+            state: it passes the filter in this state, and did not pass it before. In a world of closed doors that
+            experts open, this is the code of an open door.
 
     Args:
         scenes: the trajectories.

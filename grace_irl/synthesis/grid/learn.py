@@ -35,7 +35,7 @@ MOST_ROUNDS = 20
 """Maximum number of rounds of a search."""
 SAME = 1e-6  # costs that differ by less, in nats, are equal
 DOUBT = 1.5
-"""Divisor of costs before they become probabilities. Costs are too large, because they add up correlated evidence."""
+"""Divisor of costs before they become probabilities. Costs are too large, because correlated evidence is added up."""
 PROFILE_MARGIN = 12.0
 """`_profile` changes the meaning of one word in the best reading. If the change raises the cost by less than this
 number of nats, the meanings of the other words are optimised, too."""
@@ -216,7 +216,7 @@ def _profile(
         costs[column] = lexicon.total(changed)
         if costs[column] < cost + PROFILE_MARGIN:
             costs[column], followed = descend(lexicon, changed, frozen=word)
-            # The other words may now have new meanings. With these, a meaning of `word` besides `column` may be better.
+            # The other words may now have new meanings. With these, `word` may have a better meaning than `column`.
             found = descend(lexicon, followed) if costs[column] < cost + FREE_MARGIN else (costs[column], followed)
             best = min(best, found, key=lambda one: one[0])
     return costs, best

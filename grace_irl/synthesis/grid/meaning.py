@@ -129,10 +129,11 @@ Meanings = tuple[tuple[str, tuple[Filter, ...]], ...]
 
 @dataclass(frozen=True)
 class WordSlots:
-    """Slots, which are places directly before or after certain words. Words with a meaning name one feature there.
+    """Slots, which are places directly before or after certain words. The words in a slot name only one feature.
 
-    So an unknown word in a slot names this feature, too. For example, if "red" and "blue" stand before "ball", then
-    an unknown word before "ball" names a colour. Words without a meaning, such as "the", may also stand in the slot.
+    So programs assume that an unknown word in the slot names this feature, too. For example, if "red" and "blue" stand
+    before "ball", then an unknown word before "ball" names a colour. Words without a meaning, such as "the", may also
+    stand in the slot.
 
     Attributes:
         before: sorted pairs of a word and a feature. The slot directly before the word is for names of the feature.

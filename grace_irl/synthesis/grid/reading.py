@@ -21,11 +21,11 @@ CONSTANT_PLACE = 3.0
 features in `PLACES`, and `CONSTANT` for all other features. The things at all goals are often of one kind. But if they
 all lie on one side, this is mostly a coincidence."""
 VAGUE = 1.0
-"""Price of "changed" as constant event if things at all goals change into one code, and no constant names this code. It
-is higher than that of such a constant: experts who only open doors do not say that closing one is as good."""
+"""Price of "changed" as constant event if things at all goals change into one code, and no constant names this code. A
+constant for this code has a lower price: experts who only open doors are no evidence that closing one is as good."""
 PLACES: frozenset[Feature] = frozenset(["side", *SHARED])
 SPOKEN: frozenset[Feature] = frozenset(["half", "count"])
-"""Features of which words may speak, but constants may not. A constant for "count" would mean "one of several" and
+"""Features that words may name, but constants may not. A constant for "count" would mean "one of several" and
 exclude no thing. A constant for a half of the grid would only reflect how the worlds were built."""
 SYNONYM = 3.0
 """Price of each further word with the same meaning. Words for events, such as "take", are exempt."""

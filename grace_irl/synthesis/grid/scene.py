@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Code = tuple[int, int, int]
+"""The codes of a cell in the three channels."""
 Offset = tuple[int, int]
 OFFSETS: tuple[Offset, ...] = ((1, 0), (0, 1), (-1, 0), (0, -1))
 """Offsets (row, column) of the four cells next to a cell."""
@@ -66,7 +67,7 @@ class Perception:
     background: tuple[Code, ...]
 
     def objects(self, states: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether each cell holds a thing, not background or the agent: (..., h, w) for (..., h, w, 3) states."""
+        """Whether each cell holds a thing (not background, not the agent): (..., h, w) for (..., h, w, 3) states."""
         mask = np.ones(states.shape[:-1], dtype=np.bool_)
         for code in self.background:
             mask &= ~(states == np.asarray(code)).all(axis=-1)

@@ -27,14 +27,15 @@ ARRANGEMENTS: tuple[Arrangement, ...] = ("then", "after", "both", "beside")
 """The relations that the parts on the left and right of a separator can have. `Plan` defines them."""
 FINALISTS = 2  # number of plans with one or two separators that may get a full search
 SCREENING = 8
-"""`_screened` chooses the finalists by successive halving of the plans. At each halving, this number of rounds of
-search is divided among the remaining plans. If there are more plans than rounds, they are halved by a glance at each
-(`Seeker.glance`) until there are not."""
+"""`_screened` chooses the finalists by successive halving of the plans. Before each halving, this number of rounds of
+search is divided among the remaining plans. While there are more plans than rounds, plans are halved without rounds, by
+the results of one glance at each plan (`Seeker.glance`)."""
 REACH = 8.0
 """A finalist (a plan that `_screened` chose) gets a full search if its cost is at most this number of nats above the
 lowest cost so far."""
 HOPE = 2 * MISSED
-"""`_screened` drops a plan that costs this number of nats more than the best one, as much as two missed goals."""
+"""`_screened` drops a plan that costs over this number of nats more than the best plan. The number is the cost of two
+trajectories in which the event completes in no goal state."""
 MAX_PEERS = 2
 """Maximum number of substitutes of a separator: words that occur between the same two words, for example "and" instead
 of "then". A noun has many more substitutes."""

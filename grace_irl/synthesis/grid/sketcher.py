@@ -200,7 +200,7 @@ def safest(chances: Mapping[int, float], pressure: float, evidence: GridEvidence
 
 
 def likelihood(lexicon: Lexicon, reading: GridReading) -> float:
-    """Mean log-likelihood in nats of the labels, if the only evidence is the reading's event; at most 0.
+    """Mean log-likelihood in nats of the labels, given only whether the reading's event completes; at most 0.
 
     Positive and negative states have equal weight, as in the fitness of programs.
     """

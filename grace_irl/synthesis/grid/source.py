@@ -49,10 +49,10 @@ class Shaping:
 
 
 def shapings(headed: bool) -> tuple[Shaping, ...]:
-    """All shapings, in the order of version numbers.
+    """All shapings that are possible, in the order of version numbers.
 
     Args:
-        headed: whether the agent has a heading.
+        headed: whether the agent has a heading. Without a heading, the form "half steps" is left out.
     """
     known = [Shaping(near, form) for near in WEIGHTS for form in FORMS]
     return tuple(one for one in known if headed or not one.ahead)

@@ -53,7 +53,7 @@ class Walk:
                 self._keys[instruction] += lexicon.units[column] * factor
         self._known = lexicon.costs(self._constants.values())
         self._costs = [self._cost(i, key) for i, key in enumerate(self._keys)]
-        self._loads: dict[int, float] = {}  # sums of the costs of a word's instructions, as far as they were needed
+        self._loads: dict[int, float] = {}  # by word: the sum of the costs of its instructions, if it was needed
         self.cost = sum(self._costs) + lexicon.price(reading)
 
     @property

@@ -109,7 +109,7 @@ class Said:
 
 
 class NodeLooks:
-    """The distinct looks (`NodeLook`) of the nodes of all screens, numbered from 0. Many screens share a look."""
+    """The distinct looks (`NodeLook`) of the nodes of all screens, numbered from 0. Many nodes have the same look."""
 
     def __init__(self) -> None:
         self.all: list[NodeLook] = []
@@ -209,7 +209,7 @@ class ScreenEvidence:
         sights: the distinct screens.
         said: the distinct instructions, those of experts first.
         experts: number of instructions in `said` that experts followed.
-        pairs: (rows, 2) indices of each row's screen and instruction.
+        pairs: (rows, 2) index of each row's screen in `sights`, and of its instruction in `said`.
         missed: (rows,) cost in nats of not marking the row, if it is a goal; else 0.
         wrong: (rows,) cost in nats of marking the row as a goal.
         task: (rows,) number of the task if the row is a goal, else -1.

@@ -133,7 +133,10 @@ class SearchSpace:
         return -float(self.evidence.missed[self.clause_hits(clause)].sum()), repr(clause)
 
     def _changed(self, reading: ScreenReading, pool: Sequence[Clause]) -> Iterator[ScreenReading]:
-        """Generate readings with one clause added from the pool, one removed, or one replaced from the pool."""
+        """Generate readings with one clause added from the pool, one removed, or one replaced from the pool.
+
+        The only clause of a reading is neither removed nor replaced.
+        """
         clauses = reading.clauses
         more = [clause for clause in pool if clause not in clauses]
         if len(clauses) < MAX_CLAUSES:

@@ -157,11 +157,11 @@ def _fitted(expression: Expression | list[Expression], depth: int) -> str:
 
 
 SYSTEM = 6.0
-"""Price in nats of readings that include the system's own windows (the status bar). Clocks and other signs in these
+"""Price in nats of readings that may test the system's own windows (the status bar). Clocks and other signs in these
 windows change by chance."""
 UNSURE = 12.0
-"""If the mistakes of the best reading cost more than this number of nats, readings that include the system's own
-windows (the status bar) are tried, too."""
+"""If the mistakes of the best reading cost more than this number of nats, the search also tries readings that may test
+the system's own windows (the status bar)."""
 CANDIDATES = 12
 """Scale of the random choice of a condition to add to a clause: the condition of rank i has a probability proportional
 to exp(-i / CANDIDATES)."""

@@ -21,7 +21,7 @@ BEAM = 16
 MAX_LENGTH = 5
 """Maximum number of conditions in a conjunction."""
 GROWN = 24
-"""Number of ways in which the beam search extends a conjunction by one condition. The cheapest ways are chosen."""
+"""Number of conditions that the beam search tries to add to a conjunction: those that lead to the lowest cost."""
 
 
 class Vocabulary:

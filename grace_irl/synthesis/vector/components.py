@@ -100,7 +100,7 @@ class Component:
         return self.quantity, self.shape
 
     def of(self, before: Floats, after: Floats) -> Floats:
-        """The values `(N,)`, from the quantity before and after each step. Only "fall" uses `before`."""
+        """The values `(N,)`, from the quantity's values before and after each step. Only "fall" uses `before`."""
         with np.errstate(over="ignore", invalid="ignore"):
             match self.shape:
                 case "level":
@@ -207,7 +207,7 @@ class Components:
     Args:
         rollouts: episodes of random actions.
         fields: names of a vector's numbers, or () if unknown.
-        seed: seed of the choice of steps if there are too many.
+        seed: seed of the choice of steps, if the rollouts have more than `MOST_STEPS` steps.
 
     Attributes:
         numbers: the numbers of states.
@@ -304,7 +304,7 @@ class Components:
 
 
 def measured(numbers: PlainNumbers, rows: Floats) -> list[Quantity]:
-    """List the quantities of states with the numbers `(N, n)`, if no goal states are known."""
+    """List the quantities of states with the numbers `(N, n)`, without knowledge of goal states."""
     if not len(rows):
         return []
     plain = quantities(numbers, [rows], rows[:0], np.zeros(rows.shape[1], dtype=np.bool_))

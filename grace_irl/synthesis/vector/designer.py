@@ -40,7 +40,7 @@ SIGMA = 0.7
 PAID = 0.75
 """Chance that a term of shape "near" or "within" pays for values near 0 instead of values far from 0."""
 STILL = 0.05
-"""A term hardly moves along training if the range of its values is at most this part of the largest absolute value."""
+"""A term hardly moves in training if the range of its logged values is at most this part of their largest size."""
 GUIDED = 0.5
 """Chance that a new term is drawn by its relevance, if the relevance of components is known."""
 PATIENCE = 20
@@ -68,7 +68,7 @@ class Designer:
     - "weights": the parent with other weights of the same signs.
     - "mutate": "structure" or "weights".
     - "reflect": "mutate", but a term that hardly moved along training is dropped first.
-    - "crossover": terms of the parents. If nothing else differs from the parents, the weights are new.
+    - "crossover": terms of the parents with their weights. If no such combination is new, the weights are new.
     - "path": another step of the kind that led from the nearest ancestor to the parent.
     - "different": a new design that reads no quantity of the parents and ancestors.
 
@@ -78,7 +78,7 @@ class Designer:
         rollouts: episodes of random actions. Each is a pair: T+1 states, which are vectors `(T+1, n)` or records, and
             actions `(T,)` or `(T, m)`.
         fields: names of a vector's numbers, or () if unknown.
-        seed: seed of the choice of steps from which scales are computed, if there are many.
+        seed: seed of the choice of steps from which scales are computed, if the rollouts have too many steps.
 
     Raises:
         InputError: no rollouts, or states that are neither vectors nor records.

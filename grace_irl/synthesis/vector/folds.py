@@ -1,7 +1,7 @@
 """Nested folds, which choose the size of programs.
 
 A fold is a part of the training episodes. For each fold, a search on all other episodes finds programs, and the
-episodes of the fold judge these programs. The programs differ from fold to fold, so folds choose a size and no program.
+episodes of the fold judge these programs. The programs differ from fold to fold, so folds choose only a size.
 The final program is the best one of this size from a search on all training episodes.
 """
 

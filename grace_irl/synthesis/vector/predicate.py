@@ -64,8 +64,8 @@ class Predicate:
     def rewards(self, values: Floats) -> Floats:
         """The rewards along an episode: 1 in states that fulfil the predicate, else minus `lacking`.
 
-        If limits must hold in several states in a row, the other rewards are lower by the share of these states that
-        the run still lacks.
+        If `held` is above 1, each reward other than 1 is also lower by 1 - k / `held`. Here k is the number of states
+        in a row, up to this state, in which all limits hold.
         """
         return self.rewards_of_episodes(values, np.zeros(1, dtype=np.int64))
 
@@ -193,8 +193,8 @@ class PredicateSearch:
         self._holds = np.stack(columns, axis=1) if columns else np.zeros((len(rows), 0), dtype=bool)
         self._goals = np.add.reduceat(positive, self._starts, dtype=np.int64)
         self._costs: dict[Predicate, float] = {}
-        # Rows of some states of each expert episode, up to the first goal of the episode. `_ends` has the indices in
-        # `_places` at which the rows of the next episodes begin.
+        # Rows of some states of each expert episode, up to the first goal of the episode. For each of these episodes
+        # except the first, `_ends` has the index in `_places` at which its rows begin.
         experts = [i for i, goals in enumerate(evidence.goals) if goals.any() and len(goals) > 1]
         sampled = [self._starts[i] + _until(evidence.goals[i]) for i in experts]
         self._places = np.concatenate([np.zeros(0, dtype=np.int64), *sampled])
@@ -331,7 +331,7 @@ class PredicateSearch:
         return whole[-1]
 
     def _completing(self, predicate: Predicate, place: int, values: Floats) -> Floats:
-        """Drop the values that a limit can reach without another wrong episode. They come first.
+        """Drop the first values: those to which a limit can move before one more episode becomes wrong.
 
         If limits must hold for several states in a row, a single state that a moved limit admits does no harm. An
         episode becomes wrong only if the state completes a run.

@@ -1,6 +1,6 @@
 """Relevance of components, by the correlation of a component's return with the score of a task.
 
-The correlation is over episodes of random actions.
+A component is a summand of a reward for steps. The correlation is over episodes of random actions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def relevance(components: Components, rollouts: Sequence[Rollout], scores: Seque
         scores: the score of each episode.
 
     Returns:
-        Correlations by the names of components; {} if random actions score too rarely to tell.
+        Correlations by the names of components; {} if too few scores differ from the most frequent score
+        (`LEAST_EPISODES`).
     """
     _, counts = np.unique(np.asarray(scores, dtype=np.float64), return_counts=True)
     if len(scores) - counts.max(initial=0) < LEAST_EPISODES or not components.listed:
