@@ -119,7 +119,7 @@ class PromptBudget:
 
 @dataclass(frozen=True, eq=False)
 class Briefing:
-    """The part that is the same in every prompt of a run, made once by `brief`.
+    """The part that the prompts of a run share. `brief` makes it, and makes it again if prompts must become shorter.
 
     Attributes:
         items: the training data, with neutral names of tasks. Held-out data is absent, so it cannot enter a prompt.
@@ -169,7 +169,8 @@ def brief(
     """Make the common part of all prompts of a run from the training data of a problem.
 
     Args:
-        problem: the labelled demonstrations. Of held-out demonstrations, only task names and roles are read.
+        problem: the labelled demonstrations. Of held-out demonstrations, only task names and roles are read. Of
+            validation demonstrations, only roles are read.
         answer_format: the requested format of programs.
         context: the user's own knowledge, which the data do not show (`--context FILE`); "" for none.
         budget: limits of prompts; None for the default.

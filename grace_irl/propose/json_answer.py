@@ -13,8 +13,7 @@ REASONING_KEYS = ("reasoning", "rationale", "explanation", "thought")
 key that is present is used."""
 
 MAX_ATTEMPTS = 16
-"""Maximum number of opening braces at which `objects` tries to decode an object. At each, it may read the whole
-text."""
+"""Maximum number of opening braces at which `objects` tries to decode an object. Each try may read the whole text."""
 
 _OBJECT = re.compile(r"\{\s*[\"}]")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "", '"': '"', "'": "'", "\\": "\\", "/": "/"}
