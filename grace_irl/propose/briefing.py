@@ -122,7 +122,8 @@ class Briefing:
     """The part that the prompts of a run share. `brief` makes it, and makes it again if prompts must become shorter.
 
     Attributes:
-        items: the training data, with neutral names of tasks. Held-out data is absent, so it cannot enter a prompt.
+        items: the training data, with neutral names of tasks. Validation and held-out data are absent, so they cannot
+            enter a prompt.
         names: neutral name, such as "A", by task name.
         rule: the label rule, which decides which states are positive.
         view: the object that writes states as text.

@@ -166,7 +166,7 @@ class InThread:
 
     @property
     def sizes(self) -> tuple[SizeFigures, ...] | None:
-        """See `SizesPrograms`. Until the first answer, the result is None."""
+        """See `SizesPrograms`. The synthesiser has no figures before its first answer."""
         return self._proposer.sizes if isinstance(self._proposer, SizesPrograms) else None
 
     async def stop(self) -> None:

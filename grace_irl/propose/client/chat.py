@@ -311,7 +311,7 @@ class ChatClient:
 
     @property
     def _within(self) -> float:
-        """Maximum seconds of a request before a run."""
+        """Maximum seconds of a request that is sent before a run, such as the probe."""
         return min(self.settings.timeout, recovery.WITHIN)
 
     async def _probed(self) -> AnswerFormat:

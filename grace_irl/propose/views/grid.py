@@ -220,7 +220,7 @@ class GridView:
         return None if self._actor is None else self._actor.events(states)
 
     def change(self, before: NDArray[Any], after: NDArray[Any], *, apart: bool = False) -> str:
-        """See `View`. With `apart`, only the actor is written as moved, because the steps between are not compared."""
+        """See `View`. With `apart`, only the actor is written as moved, because the prompt omits the steps between."""
         if before.shape != after.shape:
             return f"in full: {self.state(after)}"
         cells = [(i, j) for i, j in np.argwhere((before != after).any(axis=2)).tolist()]
