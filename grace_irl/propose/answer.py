@@ -62,8 +62,8 @@ class Block:
 def blocks(text: str) -> list[Block]:
     """Find the fenced blocks of a text, in order.
 
-    A fence consists of three or more backticks or tildes. It may be indented. An opening fence may follow a list mark
-    or a quote mark; an opening fence with the language Python may follow any text.
+    A fence consists of three or more backticks or tildes. It may be indented. An opening fence may follow the mark of a
+    list item ("-", "*") or of a quotation (">"). An opening fence with the language Python may follow any text.
     """
     lines = text.split("\n")
     found: list[Block] = []
@@ -182,8 +182,8 @@ class Answer:
     Attributes:
         source: the program, which defines class Reward; "" if there is none.
         reasoning: the model's explanation, cut to `MAX_REASONING` characters: the text outside the program, or a field
-            of the JSON object. It is the whole answer if this has only code blocks, and the thoughts if it has only
-            thoughts.
+            of the JSON object. For an answer with nothing but code blocks it is the whole answer. For an answer with
+            nothing but thoughts it is the thoughts.
         failure: one line that begins with the kind of failure; "" if there is a program. The kinds are:
 
             - "length": the token limit cut the answer before the program was complete.
@@ -191,7 +191,7 @@ class Answer:
             - "empty": the answer has no text except white space and thoughts.
             - "unparsable": JSON without a program, or a text longer than `MAX_CHARS`.
             - "no_class": no class Reward.
-            - "untold": no program. The model answers that the states lack information for a better program
+            - "untold": no program, because the model answers that the states lack information for a better one
               (`Result.untold`).
     """
 
@@ -268,8 +268,8 @@ class _Found:
     Attributes:
         source: the program; "" if there is none.
         whole: whether the program is complete.
-        reasoning: the text outside the program, or the field of the JSON object; "" if there is none, but the whole
-            answer if it has only code blocks.
+        reasoning: the text outside the program, or a field of the JSON object; "" if there is neither. For an answer
+            with nothing but code blocks it is the whole answer.
         as_json: whether the answer contains a JSON object with a field for code, even if this field has no program.
     """
 

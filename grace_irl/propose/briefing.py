@@ -119,10 +119,11 @@ class PromptBudget:
 
 @dataclass(frozen=True, eq=False)
 class Briefing:
-    """The part that is the same in every prompt of a run, made once by `brief`.
+    """The part that the prompts of a run share. `brief` makes it, and makes it again if prompts must become shorter.
 
     Attributes:
-        items: the training data, with neutral names of tasks. Held-out data is absent, so it cannot enter a prompt.
+        items: the training data, with neutral names of tasks. Validation and held-out data are absent, so they cannot
+            enter a prompt.
         names: neutral name, such as "A", by task name.
         rule: the label rule, which decides which states are positive.
         view: the object that writes states as text.
@@ -169,7 +170,8 @@ def brief(
     """Make the common part of all prompts of a run from the training data of a problem.
 
     Args:
-        problem: the labelled demonstrations. Of held-out demonstrations, only task names and roles are read.
+        problem: the labelled demonstrations. Of held-out demonstrations, only task names and roles are read. Of
+            validation demonstrations, only roles are read.
         answer_format: the requested format of programs.
         context: the user's own knowledge, which the data do not show (`--context FILE`); "" for none.
         budget: limits of prompts; None for the default.

@@ -35,10 +35,10 @@ class Cleaner:
         self._slots = asyncio.Semaphore(in_flight)
 
     async def clean(self, items: Sequence[Labelled], said: Mapping[str, int]) -> dict[str, str]:
-        """Ask for the goal states of training and held-out trajectories.
+        """Ask for the goal states of expert trajectories of any split.
 
         Args:
-            items: expert trajectories, all different.
+            items: the trajectories, all different.
             said: number of stored answers by trajectory digest. This number is the index of the next answer.
 
         Returns:

@@ -109,7 +109,7 @@ class Recording(Protocol):
     """Recorded answers of a run's proposer."""
 
     def proposal(self, index: int, attempt: int = 0) -> Proposal | None:
-        """The recorded answer to request `index`. Attempt 0 is the first answer, attempt n the n-th follow-up call."""
+        """A recorded answer to request `index`. Attempt 0 is the first answer, attempt n that to follow-up call n."""
         ...
 
 
@@ -151,7 +151,7 @@ class InThread:
     """A wrapper that runs a proposer in a separate thread, one request at a time.
 
     So the event loop stays free for evaluations while the proposer computes. A proposer that only waits for a server
-    needs no thread. A run that is stopped or interrupted does not wait for a pending answer.
+    needs no thread. When a run is stopped or interrupted, it does not wait for an answer that is being computed.
     """
 
     def __init__(self, proposer: Proposer) -> None:
@@ -166,7 +166,7 @@ class InThread:
 
     @property
     def sizes(self) -> tuple[SizeFigures, ...] | None:
-        """See `SizesPrograms`. The result is available after the first answer."""
+        """See `SizesPrograms`. The synthesiser has no figures before its first answer."""
         return self._proposer.sizes if isinstance(self._proposer, SizesPrograms) else None
 
     async def stop(self) -> None:

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 CODE_KEYS = ("reward_class_code", "code", "source", "program", "reward_code")
 REASONING_KEYS = ("reasoning", "rationale", "explanation", "thought")
-"""Keys in models' answers for the program (`CODE_KEYS`) and its explanation (`REASONING_KEYS`). In each list, the first
-key that is present is used."""
+"""Keys in models' answers for the program (`CODE_KEYS`) and its explanation (`REASONING_KEYS`). Earlier keys in a list
+are preferred."""
 
 MAX_ATTEMPTS = 16
-"""Maximum number of opening braces at which `objects` tries to decode an object. At each, it may read the whole
-text."""
+"""Maximum number of opening braces at which `objects` tries to decode an object. Each try may read the whole text."""
 
 _OBJECT = re.compile(r"\{\s*[\"}]")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "", '"': '"', "'": "'", "\\": "\\", "/": "/"}

@@ -1,6 +1,6 @@
 """The content of one prompt (`Material`), and the data and tools of a proposer during a run (`Workbench`).
 
-This module also finds the states that a program misclassifies, and draws trajectories with such states for prompts.
+This module also finds the states that a program misclassifies, and samples trajectories with such states for prompts.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def drawn(items: Sequence[Labelled], wrong: Wrong, count: int, rng: np.random.Ge
 
 @dataclass(frozen=True, eq=False)
 class ParentMaterial:
-    """Facts about a program in a prompt.
+    """Facts about a program that a prompt shows: a parent or an ancestor of the new program.
 
     Attributes:
         source: the program's text.
@@ -98,7 +98,7 @@ class ParentMaterial:
         rewards: rewards `(T+1,)` by trajectory digest.
         wrong: states that the program misclassifies (`wrong_states`).
         overall: output of one call of the program's debug(expert_states, negative_states).
-        notes: the model's answers to follow-up calls about the program, by operator of the call.
+        notes: the model's texts from follow-up calls about the program, by operator of the call (`Parent.notes`).
         tried: versions that earlier generations made of the program, oldest first.
     """
 
@@ -150,7 +150,7 @@ class Workbench:
     """The data and tools of a proposer during a run.
 
     Attributes:
-        problem: labelled demonstrations. Proposers read only `problem.train`.
+        problem: labelled demonstrations. Proposers read the states and labels of `problem.train` only.
         sandbox: the sandbox that runs debug functions.
         seed: seed of the run.
         limits: limits of one sandbox run.

@@ -27,7 +27,7 @@ from grace_irl.states.screen import SCREEN
 from grace_irl.text import line
 
 PICTURES = 6  # maximum number of pictures in one prompt
-TRAJECTORIES = 3  # maximum number of drawn trajectories without states in focus (`Shown.focus`)
+TRAJECTORIES = 3  # maximum number of trajectories with pictures but without states in focus (`Shown.focus`)
 CELL = 40  # side of a grid cell in pixels, with room for its three numbers, one below the other
 LONGEST = 1_200  # maximum width and height of a picture in pixels; cells of large grids are smaller
 LEAST_NUMBERED = 36  # minimum side in pixels of a cell with written numbers

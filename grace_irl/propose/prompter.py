@@ -28,7 +28,8 @@ class PromptSettings:
         context: the user's own text, for every prompt; "" for none.
         images: whether prompts with trajectories include pictures of states.
         operators: functions of the search method that write prompts, by operator name, such as "mutate".
-        most_requests: maximum number of requests of the run; None for no limit. No call asks for answers beyond it.
+        most_requests: maximum number of requests that the search of the run makes; None for no limit. A call to the
+            model asks for no answers to requests beyond this number.
     """
 
     budget: PromptBudget = field(default_factory=PromptBudget)
@@ -99,7 +100,7 @@ class Prompter:
         return COMMON["repair"](self._briefing, evidence)
 
     def clean(self, item: Labelled) -> Prompt:
-        """Write the prompt that requests the goal states of a training or held-out trajectory.
+        """Write the prompt that requests the goal states of an expert trajectory of any split.
 
         Raises:
             InputError: the prompt cannot be made short enough.

@@ -122,19 +122,19 @@ async def proposed(proposer: Proposer, request: Request, parents: Sequence[Paren
 
 @dataclass(frozen=True)
 class SizeFigures:
-    """Figures of one program size. The choice between sizes compares them.
+    """Figures of one candidate in the choice of a program's size. The choice compares the figures of its candidates.
 
-    The figures come from nested folds (`synthesis.vector.folds`), or from validation episodes (`runs.preference`). On
-    validation episodes, the figures belong to one program, and the word "size" below stands for this program.
+    The choice uses nested folds (`synthesis.vector.folds`) or validation episodes (`runs.preference`). In nested folds,
+    a candidate is a size, such as all programs with three terms. On validation episodes, a candidate is one program.
 
     Attributes:
         words: the size in words, such as "3 terms"; "" on validation episodes.
-        program: id of the best program of this size, from the search on all training episodes.
+        program: id of the program. For a size, this is its best program, from the search on all training episodes.
         auc: area under the ROC curve, averaged over episodes. In nested folds, the program that scores an episode comes
             from a search on other episodes.
-        worse: AUC of the best size minus AUC of this size, averaged over episodes.
+        worse: AUC of the best candidate minus AUC of this candidate, averaged over episodes.
         error: standard error of `worse`.
-        chosen: whether this size is chosen.
+        chosen: whether this candidate is chosen.
     """
 
     words: str
@@ -147,13 +147,13 @@ class SizeFigures:
 
 @runtime_checkable
 class SizesPrograms(Protocol):
-    """A chooser of program sizes. A proposer chooses by nested folds, `runs.preference` by validation episodes."""
+    """An object that chooses a program's size: a proposer by nested folds, `runs.preference` by validation episodes."""
 
     @property
     def sizes(self) -> tuple[SizeFigures, ...] | None:
-        """The figures of each size, smallest first.
+        """The figures of each candidate, smallest first.
 
-        () if there are too few episodes for folds; None if there is no choice of sizes.
+        () if there are too few episodes for folds; None if there is no choice between sizes.
         """
         ...
 
@@ -204,7 +204,7 @@ class Follower(Protocol):
         Args:
             step: the follow-up call, chosen by the search method's rule (`Following`).
             request, parents: the arguments of `propose` for the first answer.
-            version: the current version of the program. The evaluation of an invalid version gives the reason.
+            version: the current version of the program. If the version is invalid, its evaluation gives the reason.
             attempt: number of this follow-up call within the request, from 1.
         """
         ...
@@ -220,7 +220,8 @@ class Stoppable(Protocol):
 
 
 AnswerFormat = Literal["code", "json"]
-"""Format of answers: "code" is a fenced block after a short paragraph, "json" an object by schema (docs/models.md)."""
+"""Format of answers (docs/models.md): "code" is a fenced block after a short paragraph, "json" a JSON object that
+follows a schema."""
 
 
 @dataclass(frozen=True)
@@ -254,10 +255,11 @@ class Completion:
     Attributes:
         text: the answer as the server sent it; may be empty.
         finish: "stop", "length" (cut by the token limit) or "refusal" (the model or a filter declined).
-        tokens_in: number of tokens of the prompt; 0 for all but the first answer of a call. So a sum over answers
-            counts each prompt once.
-        tokens_out: number of tokens of this answer. If the server reports only a sum, it is divided among the answers.
-        seconds: wall time of the call; 0 for all but the first answer of a call.
+        tokens_in: number of tokens of the prompt; 0 for all but the first answer in a response of the server. So a sum
+            over answers counts each sent prompt once.
+        tokens_out: number of tokens of this answer. If the server reports only a sum, the sum is divided among the
+            answers in the response.
+        seconds: wall time of the request; 0 for all but the first answer in a response.
     """
 
     text: str
@@ -268,7 +270,7 @@ class Completion:
 
 
 class LimitReached(GraceError):  # noqa: N818  the name says what happened
-    """A call is not made, because a limit of the run is reached (`--max-tokens`, `--max-cost`, `--max-seconds`)."""
+    """A limit of the run (`--max-tokens`, `--max-cost`, `--max-seconds`) is reached, so a model is not called."""
 
 
 @dataclass(frozen=True)

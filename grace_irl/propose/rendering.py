@@ -90,7 +90,8 @@ def compose(
         return render(template, preamble=briefing.preamble, **values, **sections)
 
     def fixed_in(kept: Mapping[str, Sequence[Shown]]) -> int:
-        # Headings count, too. The template has none for an empty text, so sections with trajectories get the text "-".
+        # Headings count, too. The template writes no heading above an empty section, so each section with trajectories
+        # gets the text "-".
         tokens = estimate(system) + estimate(user({key: "-" if each else "" for key, each in kept.items()}))
         listed = [shown for each in kept.values() for shown in each]
         return tokens + (most_of_captions(listed) if briefing.images and listed else 0)

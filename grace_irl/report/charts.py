@@ -174,7 +174,7 @@ def tallest(groups: Sequence[Floats], least: float, most: float) -> float:
 def reach(values: Floats) -> tuple[float, float, int]:
     """The range of a histogram of these rewards, and the number of rewards outside the range.
 
-    The range excludes distant outliers. Otherwise, all other rewards could be in a few bars.
+    The range excludes distant outliers. If it included them, all other rewards could be in a few bars.
     """
     low, p1, p99, high = (float(v) for v in np.percentile(values, (0, 1, 99, 100)))
     middle = p99 - p1

@@ -47,7 +47,7 @@ class Data:
 
 
 Shown = Demonstrations | Callable[[DataConfig], Demonstrations]
-"""Demonstrations that a report shows, or a function from the run's settings to such demonstrations."""
+"""Demonstrations that a report shows, or a function that gets the run's data settings and returns them."""
 
 
 def read(config: Config, rows: Sequence[TrajectoryRow], *, own: bool = True, given: Shown | None = None) -> Data:
@@ -130,7 +130,7 @@ def _positive(row: TrajectoryRow, rule: str, goals: Mapping[str, tuple[int, ...]
     Args:
         row: description of the trajectory.
         rule: rule that selects the positive expert states: "all", "last" or "goal".
-        goals: indices of the goal states, from 1, by digest of the trajectory.
+        goals: numbers of the goal states, from 1, by digest of the trajectory.
     """
     marked = np.zeros(row.states, dtype=np.bool_)
     if row.role == "expert" and row.positives:

@@ -181,7 +181,7 @@ def _extremes(
 
 
 def _stories(trajectories: Sequence[Valued], threshold: float | None, extremes: Sequence[Shot]) -> list[Story]:
-    """Some trajectories of each role with at least two rewards.
+    """Choose trajectories to show, some of each role. A trajectory with fewer than two rewards is never chosen.
 
     Trajectories with the worst mistakes come first, then held-out trajectories, then all others.
     """

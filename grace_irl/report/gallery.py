@@ -193,7 +193,7 @@ class VectorRow:
 
 
 class GalleryFigures:
-    """Figures of states of one kind. This base class is for kinds without figures.
+    """Figures of states of one kind. Subclasses draw them. For kinds without figures, this base class itself is used.
 
     Args:
         data: readable demonstrations of the run.
@@ -223,7 +223,7 @@ class GalleryFigures:
 
     @property
     def legend(self) -> list[Entry]:
-        """The legend of drawings of grids."""
+        """The legend of the drawings if they are grids; [] otherwise."""
         return []
 
     def rows(self, shots: Sequence[Shot]) -> list[VectorRow]:
@@ -338,7 +338,7 @@ class Gallery:
         return found.extra_info if found else ""
 
     def drawing(self, shot: Shot) -> Markup | None:
-        """A drawing of a state; None if there is no drawing, or if the drawing exceeds the limit."""
+        """A drawing of a state; None if there is no drawing, or if it is larger than what is left of the limit."""
         trajectory = self._data.trajectories.get(shot.of.row.digest)
         if trajectory is None:
             return None
@@ -346,7 +346,7 @@ class Gallery:
         return drawn if drawn is not None and self._fits(len(drawn)) else None
 
     def screen(self, shot: Shot) -> ScreenFigure | None:
-        """The figure of a screen; None if there is no figure, or if the figure exceeds the limit."""
+        """The figure of a screen; None if there is no figure, or if it is larger than what is left of the limit."""
         trajectory = self._data.trajectories.get(shot.of.row.digest)
         view = None if trajectory is None else self.figures.screen(trajectory, shot.step)
         return view if view is not None and self._fits(view.size) else None

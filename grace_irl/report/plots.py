@@ -56,8 +56,8 @@ class Verdict:
 
     Attributes:
         name: a key of `VERDICTS`.
-        count: number of candidates whose last verdict this is.
-        reasons: pairs of reason and number of candidates, for the most frequent reasons. "…" replaces each number and
+        count: number of programs whose last verdict this is. Each duplicate counts as one more program.
+        reasons: pairs of reason and number of programs, for the most frequent reasons. "…" replaces each number and
             each id of a program in a reason.
     """
 
@@ -102,8 +102,8 @@ def steps(store: Store) -> list[ScoreStep]:
 
 
 def verdicts(store: Store) -> list[Verdict]:
-    """The last verdict on each candidate, counted, the most frequent first."""
-    # A duplicate has the id of the program that it repeats, and is another candidate.
+    """The last verdict on each program, counted, the most frequent first."""
+    # A duplicate has the id of the program that it repeats, but counts as one more program.
     last = {
         (row.fate.program_id, row.index if row.fate.verdict == "duplicate" else None): row.fate for row in store.fates()
     }

@@ -13,7 +13,7 @@ from grace_irl.propose.views.difference import difference
 from grace_irl.propose.views.outline import ScreenOutline
 
 LONGEST = 480  # maximum width and height of a picture, pixels
-LINES = 150  # maximum number of lines of an outline, and of changes
+LINES = 150  # maximum number of lines of an outline, and of lines about changes
 MARKS = {"~": "changed", "+": "new", "-": "gone"}
 
 
@@ -41,7 +41,7 @@ class ScreenFigure:
         pictures: the screenshot, if the data have one, and a drawing of the state as programs get it.
         trouble: reason why a picture is missing; "" if no picture is missing.
         changes: kind ("changed", "new", "gone") and text of each line that differs from the previous screen; () if
-            nothing differs. None for the first screen, or if the previous screen is entirely different.
+            nothing differs. None for the first screen, or if the two screens differ too much (`difference`).
         outline: lines of the outline, which lists the nodes of the screen as in prompts.
         left_out: number of omitted lines of the outline.
     """

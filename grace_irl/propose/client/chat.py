@@ -35,7 +35,7 @@ from grace_irl.propose.protocol import AnswerFormat, Completion, LimitReached, P
 
 LEAST_ANSWER = 512  # minimum tokens of room for an answer; with less room, the prompt has to become shorter
 TRIES = {"time-out": 3, "too long": 2}  # maximum attempts after failures of these kinds, which take long
-RETURNS = 3  # maximum number of times that the server goes away and comes back during one request
+RETURNS = 3  # a request fails if the server has gone away and come back this number of times while it had the request
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class _Bound:
 class _Question:
     """The content of one HTTP request, which asks for `n` answers.
 
-    If `within` is given, the request fails after the first attempt without an answer in this number of seconds.
+    With `within`, an attempt without an answer after this number of seconds is the last one, and the request fails.
     """
 
     prompt: Prompt
@@ -196,7 +196,7 @@ class ChatClient:
 
         Raises:
             CallFailed: the last attempt failed. The error's `answers` are the answers that have arrived. If there are
-                any, the call raises CallFailed instead of InputError, LimitReached or ServerGone, with this error as
+                any, CallFailed also replaces InputError, LimitReached and ServerGone, and has the replaced error as
                 `ending`.
             LimitReached: a limit of the run forbids the first request.
             ContextOverflow: the prompt leaves no room for an answer.
@@ -311,7 +311,7 @@ class ChatClient:
 
     @property
     def _within(self) -> float:
-        """Maximum seconds of a request before a run."""
+        """Maximum seconds of a request that is sent before a run, such as the probe."""
         return min(self.settings.timeout, recovery.WITHIN)
 
     async def _probed(self) -> AnswerFormat:
@@ -378,7 +378,8 @@ class ChatClient:
                 if question.within and problem.kind == "time-out":
                     raise CallFailed(said)
                 if await self._back(bound, problem, kinds[problem.kind], sent):
-                    # Other statuses of a busy server say nothing about this request.
+                    # A failure counts if this request may have brought the server down. Of the statuses of a busy
+                    # server, only those in `BROKE` suggest so.
                     returns += not problem.busy or problem.status in BROKE
                     if returns == RETURNS:
                         raise CallFailed(

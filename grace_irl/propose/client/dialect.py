@@ -97,7 +97,7 @@ class Dialect:
             self.system_role = False
             news.append("the model accepts no system message: its text opens the user message from now on")
         most = longest_answer(failure)
-        if most is not None:  # the message names the parameter, too
+        if most is not None:  # the server accepts the parameter that this message names, but not its value
             known = self.most_tokens
             self.most_tokens = min(most, known or most)
             return [] if self.most_tokens == known else [f"the model writes answers of at most {most} tokens"]

@@ -66,9 +66,9 @@ Kind = Literal[
 ]
 
 LONGEST = 10_000  # maximum characters of a server's message that are kept
-# A proxy that reaches no server sends one of these statuses (520 and above: Cloudflare). So may a busy server.
+# A proxy that reaches no server sends one of these statuses (520 and above: Cloudflare). A busy server may, too.
 AWAY = (502, 503, 520, 521, 522, 523)
-BROKE = (502, 520)  # those of `AWAY` that a proxy sends if the server breaks down during a request
+BROKE = (502, 520)  # statuses in `AWAY` that a proxy sends if the server breaks down during a request
 OVERLOADED = 529  # Anthropic's status for a busy server
 
 
@@ -255,7 +255,8 @@ def refused_key(failure: CallFailure) -> bool:
 def no_such_path(failure: CallFailure) -> bool:
     """Whether the server has nothing at the address of chat completions.
 
-    A status 404 with a message about anything else has another cause, such as an unknown model.
+    If the message of a status 404 is about something else than the address, the cause is another one, such as an
+    unknown model.
     """
     return failure.status == 405 or (failure.status == 404 and bool(_NOWHERE.search(failure.said)))
 

@@ -212,8 +212,8 @@ PROMPT = Prompt(
 TRIAL, TRIAL_TOKENS = Prompt(system="", user="Say yes."), 16
 """A prompt that every model can answer, and the maximum tokens of its answer.
 
-If a request fails again and again, the client sends this prompt. If the server answers the prompt, it fails only at the
-request. Otherwise it fails at every request."""
+If a request fails again and again, the client sends this prompt. If the server answers the prompt, the fault lies in
+the request. Otherwise the server fails at every request."""
 
 
 def passed(answer: Completion) -> bool:

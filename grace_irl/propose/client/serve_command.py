@@ -25,8 +25,8 @@ class ModelWeights:
 
     Attributes:
         gib: size of the weights in GiB; None if unknown. If the model is a folder, this is the size of the stored
-            files. Otherwise it is estimated from the number of parameters in the model's name, and from the bits of
-            each.
+            files. Otherwise the size is estimated from the model's name, which gives the number of parameters and the
+            bits of each.
         quantised: whether the stored weights are quantised.
         context: the model's maximum context in tokens; None if unknown.
     """

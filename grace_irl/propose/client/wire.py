@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 LIST = 30.0  # maximum seconds for the list of models
-CONNECT = 10.0  # maximum seconds for a connection to the host, but at most half of the time limit of a call
+CONNECT = 10.0  # maximum seconds for a connection to the host, but at most half of `ChatSettings.timeout`
 
 
 class Wire:

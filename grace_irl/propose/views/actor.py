@@ -21,7 +21,7 @@ ACTIVE = 0.5
 """Minimum share of steps that change the actor's cell, among the steps that change anything."""
 
 STEADY = 0.95
-"""Minimum share of the most frequent move among all moves that the actor makes from a cell with a given code. If the
+"""Minimum share of the most frequent move, among all moves that the actor makes while its cell has a given code. If the
 share is lower for any code, prompts do not say which move follows each code."""
 
 MOST_CODES = 8
@@ -65,7 +65,7 @@ class Actor:
 
 
 def find_actor(trajectories: Sequence[NDArray[Any]]) -> Actor | None:
-    """Find the actor in the training data; None if nothing acts in most steps.
+    """Find the actor in the training data; None if no number of a cell meets the conditions of `Actor`.
 
     Args:
         trajectories: arrays `(n, h, w, 3)`, whose states are consecutive.

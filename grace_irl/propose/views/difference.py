@@ -44,7 +44,7 @@ def difference(before: ScreenOutline, after: ScreenOutline) -> list[str] | None:
     lines = []
     for one, two in pairs:
         item = after.items[two]
-        if item.key == before.items[one].key:  # the node alone moved, as a check mark to another row
+        if item.key == before.items[one].key:  # the node moved and is otherwise the same, such as a check mark
             here, there = _where(before, one, apart[0]), _where(after, two, apart[1])
             if here != there:
                 lines.append(f"~ {_of(item, main)}{item.line}: {here or 'alone'} -> {there or 'alone'}")

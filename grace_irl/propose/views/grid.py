@@ -62,7 +62,7 @@ def runs(mask: NDArray[np.bool_]) -> str:
     left = mask.copy()
     written = []
     while left.any():
-        found = _lines(left)  # the rest of a run that another one crosses is shorter, so it waits for its turn
+        found = _lines(left)  # a run that lost a cell to a crossing run is shorter now, so it may come later
         longest = max(map(_length, found))
         for first, last in found:
             cells = left[first[0] : last[0] + 1, first[1] : last[1] + 1]
@@ -220,7 +220,7 @@ class GridView:
         return None if self._actor is None else self._actor.events(states)
 
     def change(self, before: NDArray[Any], after: NDArray[Any], *, apart: bool = False) -> str:
-        """See `View`. With `apart`, only the actor is written as moved, because the steps between are unknown."""
+        """See `View`. With `apart`, only the actor is written as moved, because the prompt omits the steps between."""
         if before.shape != after.shape:
             return f"in full: {self.state(after)}"
         cells = [(i, j) for i, j in np.argwhere((before != after).any(axis=2)).tolist()]

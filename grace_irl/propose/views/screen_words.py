@@ -24,7 +24,7 @@ the cost grows with the square of this number."""
 
 MOST_PLACES = 8  # maximum number of places (see `Sharing`) that `sharing` returns
 LEAST_GAP = 0.25
-"""Minimum of `Sharing.own` / n - `Sharing.other` for the places that `sharing` finds in n trajectories."""
+"""Minimum of `Sharing.own` / n - `Sharing.other` for a place that `sharing` returns, with n trajectories in total."""
 EXAMPLE = 60  # maximum characters of each text in an example of `words_table`
 
 

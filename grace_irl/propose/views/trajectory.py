@@ -195,7 +195,7 @@ def _lines(view: View, shown: Shown, steps: Sequence[int], events: Set[int] | No
     lines: list[str] = []
     before = -1  # the last step that was handled
     seen: list[int] = []  # steps that are written so far
-    same: list[int] = []  # consecutive steps with equal notes, whose states do not differ from the state before
+    same: list[int] = []  # consecutive steps with equal notes (mark and reward), whose states equal the state before
     alike = ""  # the note of the steps in `same`
     said = ""  # the last debug text
 
@@ -234,7 +234,7 @@ def _lines(view: View, shown: Shown, steps: Sequence[int], events: Set[int] | No
 
 
 def _gap(shown: Shown, steps: range, events: Set[int] | None) -> str:
-    """Write the line that replaces steps: their number, whether only the actor changes, and how many are in `wrong`."""
+    """Write the line that replaces omitted steps: how many, whether only the actor changes, how many are in `wrong`."""
     moves = events is not None and events.isdisjoint(steps)
     wrong = sum(step in shown.wrong for step in steps)
     word = ("move " if len(steps) == 1 else "moves ") if moves else ""
@@ -242,7 +242,7 @@ def _gap(shown: Shown, steps: range, events: Set[int] | None) -> str:
 
 
 def _change(view: View, states: NDArray[Any], bases: Sequence[int], step: int) -> str:
-    """Write how a state differs from the last written state, or from an earlier one if this text is half as long.
+    """Write how a state differs from the last written state, or from an earlier one if that takes half as many tokens.
 
     Args:
         view: the view.
