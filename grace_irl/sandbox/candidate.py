@@ -120,7 +120,7 @@ def _constants(found: Iterable[object]) -> Iterator[object]:
 
 
 class Reward:
-    """A wrapper of one object. The object's class is the class `Reward` of a program.
+    """A wrapper of one object of the class `Reward` that a program defines.
 
     Attributes:
         call: the object's method reward_fn.

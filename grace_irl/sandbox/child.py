@@ -183,6 +183,12 @@ def compare(candidate: Candidate, source: str, views: Views, experts: int, answe
 class ProgramPass:
     """A pass of a program over the states of one trajectory, in order.
 
+    Args:
+        reward: the program's `Reward` object for this trajectory.
+        view: the trajectory.
+        answer: memory of the job, which receives the rewards and the debug texts.
+        start: index of the trajectory's first reward in `AnswerMap.rewards`.
+
     Attributes:
         step: index of the current state, for messages.
     """

@@ -30,7 +30,7 @@ _SIZE = struct.Struct("<q")
 CODE = np.dtype("<i4")
 """Data type of codes. A code is the index of a text among the texts of the parcel."""
 
-_PLACE = np.dtype("<i8")
+_PLACE = np.dtype("<i8")  # type of the offset in bytes at which a text of the parcel starts or ends
 _ALIGNMENT = 64
 
 

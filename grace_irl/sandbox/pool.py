@@ -74,7 +74,7 @@ class ZygotePool:
 
     @property
     def workers(self) -> int:
-        """Number of runs in parallel."""
+        """Maximum number of runs in parallel."""
         return self._workers
 
     @property

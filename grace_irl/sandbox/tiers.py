@@ -239,7 +239,7 @@ def open_sandbox(workers: int | None = None, allow_weak: bool = False) -> Zygote
     """Open the strongest sandbox that this machine offers.
 
     Args:
-        workers: number of runs in parallel; None for one per core.
+        workers: maximum number of runs in parallel; None for one per core.
         allow_weak: whether to accept tier E, which has neither seccomp nor a box: generated code may then act with the
             user's rights.
 

@@ -1,10 +1,10 @@
 """The conformance suite of kinds of state, such as vectors or grids. The suite is a base class for pytest:
 
-class TestMyKind(StateKindSuite):
-    kind = MY_KIND
+    class TestMyKind(StateKindSuite):
+        kind = MY_KIND
 
-    def make(self, steps, seed):
-        return ...  # the states of a trajectory of this number of steps
+        def make(self, steps, seed):
+            return ...  # the steps + 1 states of a trajectory
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class StateKindSuite(ABC):
 
     @abstractmethod
     def make(self, steps: int, seed: int) -> States:
-        """Return the states of a trajectory with this number of steps.
+        """Return the `steps` + 1 states of a trajectory with `steps` steps.
 
         Other seeds give other states that fit the same set, for example vectors with the same number of features.
         """

@@ -237,7 +237,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def kind_of(error: GraceError) -> str:
-    """The name of an error in `ERRORS`."""
+    """The name of an error's type in `ERRORS`."""
     return next((name for name, kind in ERRORS.items() if isinstance(error, kind)), "grace")
 
 
