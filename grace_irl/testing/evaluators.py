@@ -1,8 +1,8 @@
 """The conformance suite of evaluators, which score programs. The suite is a base class for pytest:
 
-    class TestMyEvaluator(EvaluatorSuite):
-        def make(self):
-            return MyEvaluator()
+class TestMyEvaluator(EvaluatorSuite):
+    def make(self):
+        return MyEvaluator()
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The conformance suite of kinds of state, such as vectors or grids. The suite is a base class for pytest:
 
-    class TestMyKind(StateKindSuite):
-        kind = MY_KIND
+class TestMyKind(StateKindSuite):
+    kind = MY_KIND
 
-        def make(self, steps, seed):
-            return ...  # the steps + 1 states of a trajectory
+    def make(self, steps, seed):
+        return ...  # the steps + 1 states of a trajectory
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The conformance suite of proposers, which answer a search's requests. The suite is a base class for pytest:
 
-    class TestMyProposer(ProposerSuite):
-        def make(self):
-            return MyProposer()
+class TestMyProposer(ProposerSuite):
+    def make(self):
+        return MyProposer()
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The conformance suite of readers, which read demonstrations from a file format. The suite is a base class for pytest:
 
-    class TestMyReader(ReaderSuite):
-        def make(self, demonstrations, folder):
-            path = folder / "set.mine"
-            ...  # write the demonstrations to this file
-            return lambda: MySource(path, Memory())
+class TestMyReader(ReaderSuite):
+    def make(self, demonstrations, folder):
+        path = folder / "set.mine"
+        ...  # write the demonstrations to this file
+        return lambda: MySource(path, Memory())
 """
 
 from __future__ import annotations
