@@ -146,7 +146,7 @@ class RestTotals:
         self._payments.append(labels.payments(values, threshold))
 
     def rest(self, failure: str = "") -> Rest:
-        """The metrics so far."""
+        """The metrics of all added trajectories, without the program's id. For `failure`, see `Rest`."""
         positive, negative = (
             [side for (_, sign), side in self._sides.items() if sign == wanted] for wanted in (True, False)
         )

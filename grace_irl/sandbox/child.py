@@ -158,7 +158,7 @@ def score(candidate: Candidate, source: str, views: Views, answer: AnswerMap) ->
 
 
 def compare(candidate: Candidate, source: str, views: Views, experts: int, answer: AnswerMap) -> None:
-    """Call the program's `debug(expert_states, negative_states)`, and write its text to the job's memory.
+    """Call the program's `debug(expert_states, negative_states)`, and write the result to the job's memory.
 
     Args:
         candidate: the program.

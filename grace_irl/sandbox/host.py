@@ -46,7 +46,10 @@ one thread. Python keeps less debug information, so a fork copies less memory.""
 
 
 class _Spare(NamedTuple):
-    """The process of a zygote that has no handle. A handle with an equal `key` may take it."""
+    """The process of a zygote that has no handle.
+
+    A handle with an equal `key` (interpreter, command `wrap` and import folders) may take the process.
+    """
 
     key: tuple[object, ...]
     process: subprocess.Popen[bytes]

@@ -187,7 +187,7 @@ class RewardSession:
 
         Raises:
             GraceError: the program failed, or returned something that is not a finite number. The session is closed.
-            InputError: the error of `post`.
+            InputError: see `post`.
             ValueError: posted turns are not settled.
         """
         self._require_open()

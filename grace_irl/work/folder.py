@@ -96,7 +96,7 @@ class FolderExecutor(LocalExecutor):
 
 
 class _Offered:
-    """A `Running` job in a folder, which may still wait for a worker."""
+    """A job that was written into a folder (`Running`). It may still wait for a worker."""
 
     def __init__(self, job: StoredJob) -> None:
         self._job = job

@@ -27,7 +27,7 @@ from grace_irl.work import fork_server
 from grace_irl.work.executor import Job, JobError, Tell
 
 _PACKAGES = Path(__file__).parents[2]
-# With `-P`, Python imports nothing from the current folder. The folder of grace_irl is the last in the path.
+# With `-P`, Python imports nothing from the current folder. The folder of grace_irl is the last import folder.
 _BOOT = "import sys; sys.path.append(sys.argv.pop(1)); from grace_irl.work.process import main; main()"
 
 POLL_S = 0.2
