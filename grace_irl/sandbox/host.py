@@ -26,9 +26,9 @@ from grace_irl.errors import SandboxError
 from grace_irl.sandbox import wire
 
 _PACKAGE = Path(__file__).resolve().parent.parent
-_START_S = 60.0
-_GRACE_S = 30.0
-_END_S = 0.5
+_START_S = 60.0  # time limit of a zygote's start
+_GRACE_S = 30.0  # default time limit of a reply
+_END_S = 0.5  # time limit for the end of a session's child after the session's pipes are closed
 MOST_SPARE = 1
 """Maximum number of zygotes without a handle that wait for a new handle. Each holds about 50 MB of memory."""
 

@@ -138,6 +138,9 @@ class Sandbox(Protocol):
 
         Programs get the states of all trajectories in one type and precision. Programs get actions only if all
         trajectories have actions (docs/sandbox.md). The arrays are not copied, so they must not change until `drop`.
+
+        Raises:
+            InputError: states of different kinds or with different parts, or texts that are not UTF-8.
         """
         ...
 
@@ -172,6 +175,7 @@ class Sandbox(Protocol):
 
         Raises:
             SandboxError: the sandbox itself failed. Failures of the program are `Outcome`s.
+            ValueError: an unknown handle, or an order or debug request with an index that does not exist.
         """
         ...
 
@@ -202,7 +206,7 @@ class Sandbox(Protocol):
 
         Raises:
             SandboxError: the sandbox itself failed.
-            ValueError: a state that does not exist.
+            ValueError: an unknown handle, or a state that does not exist.
         """
         ...
 

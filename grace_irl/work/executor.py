@@ -4,8 +4,8 @@ A job names a function and its arguments. The function is a task or a service. A
 result is plain data or a file. A service runs in a thread of the submitting process. A service mainly waits for other
 processes, such as the child processes of a sandbox or the server of a model.
 
-`LocalExecutor` runs jobs on this machine. An executor for several machines must meet these requirements, which
-`grace_irl.testing.executors` tests:
+`LocalExecutor` runs jobs on this machine. An executor for several machines must meet the requirements below. The suite
+in `grace_irl.testing.executors` tests them.
 
 - The executor imports a task by its name, `package.module:function`, and calls it as `function(tell, **arguments)`. The
   task sends messages by the function `tell`.

@@ -72,7 +72,7 @@ class OtherVersionError(GraceError):
 
 
 class Cancelled(JobError):  # noqa: N818 - the error of a job that ended as it should
-    """The job was cancelled before it was done."""
+    """The job ended before it was done, for example because it was cancelled (`_EndedEarly` lists the reasons)."""
 
 
 class Beat:
