@@ -120,7 +120,7 @@ class JobProcess:
                         time.sleep(0.001)
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(self._process.pid, signal.SIGKILL)
-                _signal(self._process.pid, signal.SIGKILL)  # before it has its own session, no group has its id
+                _signal(self._process.pid, signal.SIGKILL)  # `killpg` misses a process without its own session yet
                 self._process.wait()
                 with contextlib.suppress(BrokenPipeError):
                     self._process.stdin.close()
