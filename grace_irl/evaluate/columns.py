@@ -30,8 +30,8 @@ class LabelColumns:
             the step of its next state.
         task: `(m,)` index into `tasks`.
         tasks: K task names.
-        share: `(3, K)` weight of one state in the fitness, for each task. `share[0]` is for negative states, `share[1]`
-            for positive states, and `share[2]` for states of swaps. A positive state weighs
+        share: `(3, K)` weight of one state in the fitness, for each task. `share[0]` is for negative states outside
+            swaps, `share[1]` for positive states, and `share[2]` for states of swaps. A positive state weighs
             1 / (positive states of the task * number of tasks). Without swaps, negative states are weighted likewise.
             So the weighted sum of log D over positive states and log(1 - D) over negative states, for a discriminator
             D, is the mean over tasks of the fitness (GRACE, eq. 4.1). If a task has swaps and other negatives, all

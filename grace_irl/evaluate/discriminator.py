@@ -35,7 +35,7 @@ class Group:
         x: `(k,)` rewards.
         sign: +1 for positive, -1 for negative states. The log-term of a state is log sigmoid(sign * logit).
         weight: one weight for all rewards, or `(k,)` weights.
-        log_pi: `(k,)` log pi, or None if log pi is 0.
+        log_pi: `(k,)` log pi, or None if log pi is 0 everywhere.
     """
 
     x: Floats
@@ -54,8 +54,8 @@ class Group:
 class Objective:
     """The fitness f as a function of scale and offset: the weighted sum of log sigmoid(sign * logit). f is concave.
 
-    The logit of a reward x is `scale * (x - centre) / unit + offset - log pi`. If log pi is 0, each group merges
-    equal rewards into one entry with their total weight.
+    The logit of a reward x is `scale * (x - centre) / unit + offset - log pi`. If log pi is 0 everywhere, each
+    group merges equal rewards into one entry with their total weight.
     """
 
     def __init__(self, groups: Sequence[Group], centre: float = 0.0, unit: float = 1.0) -> None:

@@ -176,7 +176,7 @@ _OPTIONAL = ("hit", "early", "paid", "sums", "means", "returns")
 
 
 def share(value: float, of: int) -> Measurement | None:
-    """A share of `of` episodes, with Wilson's score interval; None if `of` is 0.
+    """The share `value` among `of` episodes, with Wilson's score interval; None if `of` is 0.
 
     The value may also be a mean over episodes of numbers between 0 and 1. The interval is then a little too wide,
     because such a mean varies less than a share of episodes.

@@ -93,7 +93,7 @@ class Barless(Protocol):
 
     @property
     def ignores_bar(self) -> bool:
-        """Whether `evaluate` ignores the bar. A program is then evaluated once, also if requests have other bars."""
+        """Whether `evaluate` ignores the bar. A run then evaluates each program only once, even if the bar changes."""
         ...
 
 

@@ -40,7 +40,9 @@ class Ranking:
 
 
 def ranking(values: Floats, positive: NDArray[np.bool_], threshold: float | None = None) -> Ranking:
-    """Measure how well rewards rank positive above negative states. At least one state of each kind is needed.
+    """Measure how well rewards rank positive above negative states.
+
+    At least one positive and one negative state are needed.
 
     Args:
         values: `(n,)` rewards.

@@ -18,7 +18,7 @@ def average_ranks(values: Floats) -> Floats:
 
 
 def tau_against_time(values: Floats) -> float:
-    """Kendall's tau-b of `(n,)` finite values, at least two, against their places; 0 if all are equal.
+    """Kendall's tau-b of `(n,)` finite values, at least two, against their indices; 0 if all values are equal.
 
     It equals `scipy.stats.kendalltau(values, range(n)).statistic` to the last digit.
     """

@@ -36,13 +36,14 @@ class Rest:
             negative states, or if log pi is not 0.
         accuracy: balanced accuracy at the threshold of the training data; None without positive or without negative
             states.
-        separated: whether the smallest reward of a positive state exceeds the largest reward of a negative state.
+        separated: whether the smallest reward of a positive state exceeds the largest reward of a negative state; False
+            without positive or without negative states.
         episodes: metrics over episodes.
         failure: the reason why the test ended early, such as an error of the program; "" for a complete test.
         program: id of the program.
         seen: number of tested trajectories that were training data of an earlier run whose programs the run began with.
-            If there are several such runs, this is the largest of their numbers.
-        origin: folder of this earlier run; "" for none.
+            If there are several such earlier runs, this is the largest of their numbers.
+        origin: folder of the earlier run that `seen` counts; "" for none.
     """
 
     trajectories: int
@@ -145,7 +146,7 @@ class RestTotals:
         self._payments.append(labels.payments(values, threshold))
 
     def rest(self, failure: str = "") -> Rest:
-        """The metrics so far."""
+        """The metrics of all added trajectories, without the program's id. For `failure`, see `Rest`."""
         positive, negative = (
             [side for (_, sign), side in self._sides.items() if sign == wanted] for wanted in (True, False)
         )

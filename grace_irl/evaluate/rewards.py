@@ -96,7 +96,7 @@ class RewardSource:
 
     The sandbox gets equal trajectories only once. Each run scores trajectories in a new random order. The operating
     system seeds this order, so programs cannot predict the order. If rewards of a program depend on the order, a second
-    run gives different rewards (`differs_in_strict_mode`).
+    run usually gives different rewards (`differs_in_strict_mode`).
     """
 
     def __init__(

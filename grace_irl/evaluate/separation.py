@@ -1,4 +1,4 @@
-"""Metrics and calibration of a program: how well its rewards separate expert from negative states.
+"""Metrics and calibration of a program: how well its rewards separate positive from negative states.
 
 `DiscriminatorEvaluator` stores both as evidence of an evaluation. Reports and tables read the evidence.
 """
@@ -71,7 +71,7 @@ class EpisodeMetrics:
 
 @dataclass(frozen=True)
 class Metrics:
-    """Metrics of how well rewards separate expert from negative states (docs/fitness.md, "Metrics").
+    """Metrics of how well rewards separate positive from negative states (docs/fitness.md, "Metrics").
 
     With several tasks, `fitness` is the mean over tasks, so that a task with many states does not dominate. `auc`,
     `accuracy` and `separated` are computed over the states of all tasks, because one threshold must serve every task.

@@ -1,7 +1,8 @@
 """The start script of a zygote, the process that forks a child for each program.
 
 The command is `python boot.py PACKAGE_FOLDER DESCRIPTOR OPTIONS`. The arguments are the folder of `grace_irl`, the file
-descriptor of a socket to the host (the process that uses the sandbox), and import folders in JSON.
+descriptor of a socket to the host (the process that uses the sandbox), and a JSON object with the host's import
+folders.
 
 The script registers `grace_irl` and some of its packages as empty modules, so their `__init__` files do not run. These
 files would import many more modules. Every child would inherit these modules in its memory, and a program could search

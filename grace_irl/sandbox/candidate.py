@@ -55,7 +55,8 @@ class Candidate:
         filename: name of the program's file in tracebacks.
 
     Attributes:
-        uses_random: whether the code names a random generator. If so, `module` seeds `random` and `numpy.random`.
+        uses_random: whether the code names a random generator. If so, the method `module` seeds `random` and
+            `numpy.random`.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class Candidate:
 def _names_generator(code: types.CodeType) -> bool:
     """Whether a name in the code, or a text constant that could be a name, contains a word of `_DRAWS`."""
     texts = [each for each in _constants(code.co_consts) if isinstance(each, str)]
-    names = [*code.co_names, *(text for text in texts if text.replace(".", "_").isidentifier())]  # for `getattr`
+    names = [*code.co_names, *(text for text in texts if text.replace(".", "_").isidentifier())]  # names in `getattr`
     return any(word in name for name in names for word in _DRAWS) or any(
         _names_generator(each) for each in code.co_consts if isinstance(each, types.CodeType)
     )
@@ -120,7 +121,7 @@ def _constants(found: Iterable[object]) -> Iterator[object]:
 
 
 class Reward:
-    """A wrapper of one object. The object's class is the class `Reward` of a program.
+    """A wrapper of one object of the class `Reward` that a program defines.
 
     Attributes:
         call: the object's method reward_fn.
@@ -161,7 +162,7 @@ class Reward:
 
 
 def number(value: Any, said: str = "reward_fn returned") -> float:
-    """Convert a value that a program returned to a float. Whole numbers that a float cannot hold become infinity.
+    """The float of a value that a program returned. Whole numbers that a float cannot hold become infinity.
 
     Args:
         value: number of Python or NumPy, or an array of shape () that holds a number.

@@ -158,7 +158,7 @@ def score(candidate: Candidate, source: str, views: Views, answer: AnswerMap) ->
 
 
 def compare(candidate: Candidate, source: str, views: Views, experts: int, answer: AnswerMap) -> None:
-    """Call the program's `debug(expert_states, negative_states)`, and write its text to the job's memory.
+    """Call the program's `debug(expert_states, negative_states)`, and write the result to the job's memory.
 
     Args:
         candidate: the program.
@@ -182,6 +182,12 @@ def compare(candidate: Candidate, source: str, views: Views, experts: int, answe
 
 class ProgramPass:
     """A pass of a program over the states of one trajectory, in order.
+
+    Args:
+        reward: the program's `Reward` object for this trajectory.
+        view: the trajectory.
+        answer: memory of the job, which receives the rewards and the debug texts.
+        start: index of the trajectory's first reward in `AnswerMap.rewards`.
 
     Attributes:
         step: index of the current state, for messages.

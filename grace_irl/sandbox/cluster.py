@@ -228,7 +228,7 @@ class SandboxWorker:
         self._sandbox = open_sandbox(workers=1, allow_weak=self.allow_weak)
 
     def tier(self) -> str:
-        """The strength of this node's sandbox."""
+        """The tier of this node's sandbox (`Sandbox.tier`)."""
         return self._sandbox.tier
 
     def inspect(self, source: str) -> Inspection:
@@ -238,7 +238,9 @@ class SandboxWorker:
     def call(
         self, name: str, data: tuple[int, list[Any]], arguments: tuple[Any, ...], given: dict[str, Any]
     ) -> Outcome:
-        """Call a method of the sandbox on trajectories. The first call reads the trajectories from the object store.
+        """Call a method of the sandbox on stored trajectories.
+
+        The first call with a handle reads the trajectories from the object store.
 
         Args:
             name: "run" or "debug_sets".
@@ -256,7 +258,7 @@ class SandboxWorker:
         return found
 
     def drop(self, handle: int) -> None:
-        """Forget trajectories."""
+        """Forget the trajectories of a handle."""
         own = self._handles.pop(handle, None)
         if own is not None:
             self._sandbox.drop(own)

@@ -188,10 +188,10 @@ def address_space() -> int:
         return 0
 
 
-_RUSAGE_INFO_V2 = 2
+_RUSAGE_INFO_V2 = 2  # version of the structure that proc_pid_rusage fills
 
 
-_RUSAGE_BYTES = 512
+_RUSAGE_BYTES = 512  # size of the buffer, larger than the structure
 
 
 _FOOTPRINT_AT = 72  # offset of ri_phys_footprint (sys/resource.h): 16 bytes of uuid and 7 words of 8 bytes precede it

@@ -1,9 +1,10 @@
 """The host's side of one zygote: start it, send it requests, restart it if it died.
 
-The host is the process that uses the sandbox. A zygote is a process that forks a locked-down child for each program.
+The host is the process that uses the sandbox. A zygote is a process that forks a locked-down child for each program. A
+handle is an object of the class `ZygoteHandle`, by which the host uses one zygote.
 
 A start takes about 0.4 seconds of CPU, and a zygote keeps nothing of one request for the next. So a closed handle
-leaves its process to the next handle, unless the process is at work.
+leaves its zygote to the next handle, unless the zygote is at work.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from grace_irl.errors import SandboxError
 from grace_irl.sandbox import wire
 
 _PACKAGE = Path(__file__).resolve().parent.parent
-_START_S = 60.0
-_GRACE_S = 30.0
-_END_S = 0.5
+_START_S = 60.0  # time limit of a zygote's start
+_GRACE_S = 30.0  # default time limit of a reply
+_END_S = 0.5  # time limit for the end of a session's child after the session's pipes are closed
 MOST_SPARE = 1
 """Maximum number of zygotes without a handle that wait for a new handle. Each holds about 50 MB of memory."""
 
@@ -45,7 +46,10 @@ one thread. Python keeps less debug information, so a fork copies less memory.""
 
 
 class _Spare(NamedTuple):
-    """The process of a zygote that has no handle. A handle with an equal `key` may take it."""
+    """The process of a zygote that has no handle.
+
+    A handle with an equal `key` (interpreter, command `wrap` and import folders) may take the process.
+    """
 
     key: tuple[object, ...]
     process: subprocess.Popen[bytes]
@@ -59,7 +63,7 @@ _lock = threading.Lock()
 
 
 class ZygoteHandle:
-    """One zygote, used by one thread at a time. Its process is a new one, or that of a closed handle.
+    """A handle of one zygote, for one thread at a time. The zygote is a new process, or that of a closed handle.
 
     Args:
         number: index of the zygote in its pool, from 0.
@@ -170,7 +174,9 @@ class ZygoteHandle:
             if self._closed:
                 return
             self._closed = True
-            if self._at_work and not self._asking:  # a session whose pipes are closed, so that its child ends
+            # Nobody waits for the reply to a session's request. The session's pipes are closed by now, so its child
+            # ends, and the zygote replies.
+            if self._at_work and not self._asking:
                 with contextlib.suppress(wire.ClosedError, OSError):
                     self.reply(_END_S)
         if self._at_work or self._process.poll() is not None:

@@ -15,8 +15,8 @@ import sys
 from dataclasses import dataclass
 
 # The only system calls that a sandbox child may make. They are enough to compute, to allocate memory that is not
-# executable, to receive signals, to use open file descriptors and to exit. No call opens or creates anything, or starts
-# a process. `_RULES` checks arguments that could do harm, for example by naming another process.
+# executable, to receive signals, to use open file descriptors and to exit. No call opens or creates a file or a socket,
+# or starts a process. `_RULES` checks arguments that could do harm, for example by naming another process.
 _CALLS = {
     "read": (0, 63),
     "write": (1, 64),

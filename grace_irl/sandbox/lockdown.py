@@ -79,7 +79,7 @@ class Lockdown:
             _limit(name, 0)
 
     def apply(self, layers: Sequence[str], budget: Allowance, keep: Sequence[int] = ()) -> None:
-        """Lock this process down, or end it with `LAYER_REFUSED` if a layer cannot be applied.
+        """Lock this process down. If a layer cannot be applied, end the process with exit status `LAYER_REFUSED`.
 
         Args:
             layers: layers to apply, from `LAYERS`.

@@ -1,9 +1,11 @@
-"""Packages: the trajectories of one call of `Sandbox.put`, which stay in the host process until a run needs them.
+"""Packages. A package holds the trajectories of one call of `Sandbox.put`.
 
-The host is the process that uses the sandbox. Expert and negative trajectories often come from different files. So a
-property that differs between files would reveal the label of a state to a program. Such properties are the type and
-precision of numbers, and the presence of actions. A package therefore gives all its trajectories one type and one
-precision, and shows actions only if all its trajectories have actions.
+A package stays in the host, the process that uses the sandbox. Each run gets copies of the trajectories that it needs.
+
+Expert and negative trajectories often come from different files. So a property that differs between files would reveal
+the label of a state to a program. Such properties are the type and precision of numbers, and the presence of actions. A
+package therefore gives all its trajectories one type and one precision, and shows actions only if all its trajectories
+have actions.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Parcels. A parcel is read-only memory with the trajectories of one sandbox run, in the order of that run.
 
 A program can search the memory of its own process. There, the program finds only the trajectories of its run, in the
-order of the run. So the program learns nothing about the order of trajectories in the file or the set. Each distinct
-text of the states is stored once, without the padding that a file may add.
+order of the run. So the program does not learn the order of trajectories in their file or in the whole set. Each
+distinct text of the states is stored once, without the padding that a file may add.
 
 The format resembles safetensors: the length of a header, the header in JSON, the arrays, then the texts.
 """
@@ -30,7 +30,7 @@ _SIZE = struct.Struct("<q")
 CODE = np.dtype("<i4")
 """Data type of codes. A code is the index of a text among the texts of the parcel."""
 
-_PLACE = np.dtype("<i8")
+_PLACE = np.dtype("<i8")  # type of the offset in bytes at which a text of the parcel starts or ends
 _ALIGNMENT = 64
 
 

@@ -31,7 +31,7 @@ from grace_irl.sandbox.packing import Package, pack
 from grace_irl.sandbox.protocol import DebugRequest, Inspection, Limits, Mode, Outcome
 
 _ATTEMPTS = 2
-_MARGIN_S = 30.0
+_MARGIN_S = 30.0  # time that a zygote may take for a reply, in addition to the time limits of its children
 _INSPECTION = Limits(wall_s=5.0, cpu_s=5.0, memory_mb=512)
 
 
@@ -74,7 +74,7 @@ class ZygotePool:
 
     @property
     def workers(self) -> int:
-        """Number of runs in parallel."""
+        """Maximum number of runs in parallel."""
         return self._workers
 
     @property
@@ -205,11 +205,11 @@ class ZygotePool:
             return self._packages[handle]
 
     def lone_zygote(self) -> ZygoteHandle:
-        """A new zygote outside the pool. The caller must close it."""
+        """A handle of a zygote outside the pool. The caller must close the handle."""
         return ZygoteHandle(0, self._wrap)
 
     def close(self) -> None:
-        """See `Sandbox`."""
+        """See `Sandbox`. An idle zygote may stay for the next pool or session of this process (`host.MOST_SPARE`)."""
         self._closed = True
         self._finalize()
         with self._lock:

@@ -13,9 +13,9 @@ from grace_irl.demos.trajectory import Trajectory
 from grace_irl.programs.program import Definition, Program
 
 Mode = Literal["batch", "strict"]
-"""Way to run a program. In "batch" mode, the program's process holds all trajectories of the run. In "strict" mode, the
-process gets one state at a time. A second process scores the trajectories in another order, and the rewards of the two
-processes must agree (see `sandbox/strict.py`)."""
+"""Way to run a program. In "batch" mode, the program's process holds all trajectories of the run, or of a portion of a
+large run. In "strict" mode, the process gets one state at a time. A second process scores the trajectories in another
+order, and the rewards of the two processes must agree (see `sandbox/strict.py`)."""
 
 Status = Literal[
     "ok",  # every reward is a finite number
@@ -35,7 +35,7 @@ Status = Literal[
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one run.
+    """Limits of one run. In strict mode, they hold for each of the two passes over the trajectories.
 
     Attributes:
         wall_s: seconds of wall time for the whole run.
@@ -105,9 +105,9 @@ class Outcome:
         message: one line for the user; "" if the status is "ok".
         traceback: the program's own lines of the traceback, for a model that repairs the program; "" if there are none.
         debug: one text per `DebugRequest`, in order, without control characters.
-        cpu_s: CPU seconds of the child.
+        cpu_s: CPU seconds that the child processes of the run used.
         wall_s: wall seconds of the run.
-        peak_mb: peak resident memory of the child, MiB.
+        peak_mb: largest peak of resident memory among these child processes, MiB.
     """
 
     status: Status
@@ -130,7 +130,7 @@ class Sandbox(Protocol):
 
     @property
     def workers(self) -> int:
-        """Number of runs in parallel."""
+        """Maximum number of runs in parallel."""
         ...
 
     def put(self, trajectories: Sequence[Trajectory]) -> int:
@@ -138,6 +138,9 @@ class Sandbox(Protocol):
 
         Programs get the states of all trajectories in one type and precision. Programs get actions only if all
         trajectories have actions (docs/sandbox.md). The arrays are not copied, so they must not change until `drop`.
+
+        Raises:
+            InputError: states of different kinds or with different parts, or texts that are not UTF-8.
         """
         ...
 
@@ -172,6 +175,7 @@ class Sandbox(Protocol):
 
         Raises:
             SandboxError: the sandbox itself failed. Failures of the program are `Outcome`s.
+            ValueError: an unknown handle, or an order or debug request with an index that does not exist.
         """
         ...
 
@@ -202,7 +206,7 @@ class Sandbox(Protocol):
 
         Raises:
             SandboxError: the sandbox itself failed.
-            ValueError: a state that does not exist.
+            ValueError: an unknown handle, or a state that does not exist.
         """
         ...
 

@@ -37,7 +37,7 @@ _ENDLESS_S = 2e6
 """Time limit of a whole session in seconds: 23 days, just below the longest wait that the kernel accepts. In practice,
 the limit of one turn (`SessionLimits.turn_s`) ends a program that takes too long."""
 
-_START_S, _END_S = 60.0, 10.0
+_START_S, _END_S = 60.0, 10.0  # time limits of a session's start, and of the zygote's report about its end
 FORGED = "answered outside the protocol"
 _MOST_BYTES = 16 << 20
 """Maximum size in bytes of one answer of the program's process. The limit is large, because an answer may hold the
@@ -187,7 +187,7 @@ class RewardSession:
 
         Raises:
             GraceError: the program failed, or returned something that is not a finite number. The session is closed.
-            InputError: the error of `post`.
+            InputError: see `post`.
             ValueError: posted turns are not settled.
         """
         self._require_open()

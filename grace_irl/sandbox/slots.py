@@ -40,8 +40,8 @@ class Generators:
         """Context in which the global generators continue the random numbers of this episode.
 
         Args:
-            kept: whether the next block goes on where this block ends in the random numbers. If not, the next block
-                draws the same numbers again.
+            kept: whether the numbers that this block draws are used up. If not, the next block draws the same numbers
+                again.
         """
         return self._lent(kept) if self._used else _AS_IT_IS
 

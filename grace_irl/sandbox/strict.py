@@ -4,7 +4,7 @@ A trusted process, the runner, forks the two processes as its children before it
 the runner sends a child the instruction, then one state after the other, each with the action that led to it if the
 program takes actions. The first child gets the trajectories in the order of the run, the second child in another order.
 If a reward depends on anything but its own trajectory, such as a counter over several trajectories or a memory address,
-the two children give different rewards. The run then has the status "mismatch".
+the two children usually give different rewards. The run then has the status "mismatch".
 """
 
 from __future__ import annotations

@@ -239,7 +239,7 @@ def open_sandbox(workers: int | None = None, allow_weak: bool = False) -> Zygote
     """Open the strongest sandbox that this machine offers.
 
     Args:
-        workers: number of runs in parallel; None for one per core.
+        workers: maximum number of runs in parallel; None for one per core.
         allow_weak: whether to accept tier E, which has neither seccomp nor a box: generated code may then act with the
             user's rights.
 
@@ -282,8 +282,8 @@ def open_with_tier(workers: int | None = None) -> tuple[ZygotePool, Tier]:
 def _probe(pool: ZygotePool) -> Tier:
     """Find the tier of a pool without a box.
 
-    The canaries run under each of the two layers alone and, if both layers hold, under both together. If neither holds,
-    the canaries run without any layer.
+    The canaries run under each of the two layers (seccomp and Landlock) alone and, if both layers hold, under both
+    together. If neither layer holds, the canaries run without any layer.
     """
     seccomp, landlock = release(pool, (SECCOMP,)), release(pool, (LANDLOCK,))
     if seccomp.holds(ATTACKS):

@@ -20,7 +20,7 @@ from grace_irl.sandbox.preload import fill_gaps, preload, rehearse
 from grace_irl.sandbox.session_child import run_session
 from grace_irl.sandbox.strict import run_strict
 
-_RUNNER_GRACE_S = 10.0
+_RUNNER_GRACE_S = 10.0  # time that the runner of strict mode may take, in addition to the limits of its two children
 _BODIES = {
     "batch": run_batch,
     "strict": run_strict,

@@ -4,7 +4,7 @@ class TestMyKind(StateKindSuite):
     kind = MY_KIND
 
     def make(self, steps, seed):
-        return ...  # the states of a trajectory of this number of steps
+        return ...  # the steps + 1 states of a trajectory
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class StateKindSuite(ABC):
 
     @abstractmethod
     def make(self, steps: int, seed: int) -> States:
-        """Return the states of a trajectory with this number of steps.
+        """Return the `steps` + 1 states of a trajectory with `steps` steps.
 
         Other seeds give other states that fit the same set, for example vectors with the same number of features.
         """

@@ -3,7 +3,7 @@
 class TestMyReader(ReaderSuite):
     def make(self, demonstrations, folder):
         path = folder / "set.mine"
-        ...  # write the set there
+        ...  # write the demonstrations to this file
         return lambda: MySource(path, Memory())
 """
 

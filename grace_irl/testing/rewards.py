@@ -2,9 +2,9 @@
 
 The suite is a base class for pytest:
 
-class TestMyRunner(RewardRunnerSuite):
-    def make(self, source, *, terms=False):
-        return MyRunner(source, "reward.py", terms=terms)
+    class TestMyRunner(RewardRunnerSuite):
+        def make(self, source, *, terms=False):
+            return MyRunner(source, "reward.py", terms=terms)
 """
 
 from __future__ import annotations

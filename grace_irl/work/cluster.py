@@ -188,7 +188,12 @@ def _work(order: str, mailbox: Any, box: str) -> str:
 
 
 def _line(error: Exception, place: int) -> str:
-    """The line of an error of Ray at index `place`; -1 for an error of a task, whose reason follows the traceback."""
+    """One line of the text of a Ray error.
+
+    Args:
+        error: the error.
+        place: index of the line: -1 for an error of a task, because its reason comes after its traceback, otherwise 0.
+    """
     said = str(error).strip().splitlines()
     return said[place].strip() if said else type(error).__name__
 

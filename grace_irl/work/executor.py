@@ -1,11 +1,11 @@
-"""The interface of executors, which run jobs in parallel: evaluations, trainings and the jobs of a comparison.
+"""The interface of executors, which run jobs in parallel: evaluations, trainings and the runs of a comparison.
 
 A job names a function and its arguments. The function is a task or a service. A task runs in its own process, and its
 result is plain data or a file. A service runs in a thread of the submitting process. A service mainly waits for other
 processes, such as the child processes of a sandbox or the server of a model.
 
-`LocalExecutor` runs jobs on this machine. An executor for several machines must meet these requirements, which
-`grace_irl.testing.executors` tests:
+`LocalExecutor` runs jobs on this machine. An executor for several machines must meet the requirements below. The suite
+in `grace_irl.testing.executors` tests them.
 
 - The executor imports a task by its name, `package.module:function`, and calls it as `function(tell, **arguments)`. The
   task sends messages by the function `tell`.
@@ -44,8 +44,8 @@ class Job:
     Attributes:
         task: name of a task or a service. A task is named `package.module:function`, and is called in a separate
             process as `function(tell, **arguments)`. A service is called in a thread as `service(**arguments)`.
-        arguments: arguments by name. For a task they are None, numbers, texts, lists and dicts with text keys. A
-            service may get any objects.
+        arguments: arguments by name. For a task they are JSON values: None, booleans, numbers, texts, lists and dicts
+            with text keys. A service may get any objects.
         log: file for the output of the task's process; None to discard the output.
         environment: additional environment variables of the task's process.
         imports: names of modules that the task needs and that are slow to import. On Linux, the task's process is then
@@ -71,7 +71,8 @@ class JobFuture(Future[Any]):
         """Cancel a waiting job, or end the process of a running one. `result()` then raises `CancelledError`.
 
         Returns:
-            Whether the job was cancelled. Finished jobs and running services cannot be cancelled.
+            Whether the job was cancelled. The result is False for a finished job, for a running service, and for a job
+            whose process is just being started.
         """
         if super().cancel():
             return True

@@ -96,7 +96,7 @@ class FolderExecutor(LocalExecutor):
 
 
 class _Offered:
-    """A `Running` job in a folder, which may still wait for a worker."""
+    """A job that was written into a folder (`Running`). It may still wait for a worker."""
 
     def __init__(self, job: StoredJob) -> None:
         self._job = job
@@ -122,7 +122,9 @@ class _Offered:
         self._ended = True
 
     def _tell(self, tell: Tell) -> None:
-        """Pass on new messages. If another worker takes over the job, the messages start again from the first."""
+        """Pass on new messages. If their file is shorter than before, another worker has begun the job again, and all
+        messages of the file are new.
+        """
         try:
             text = (self._job.folder / TOLD).read_text(encoding="utf-8")
         except OSError:
@@ -153,9 +155,9 @@ def jobs_of(folder: Path) -> list[StoredJob]:
 def free_jobs(folder: Path, wait_s: float, stop: threading.Event, pulses: Pulses | None = None) -> Iterator[StoredJob]:
     """Yield the free jobs of a folder, one after the other. A job is free if no worker works on it.
 
-    The iteration waits for further jobs. It ends when no job is unfinished, no submitter has a heartbeat, and `wait_s`
-    seconds have passed since the caller finished the last yielded job. A submitter is a process that waits for jobs.
-    Submitters of another version do not count.
+    The iteration waits for further jobs. It ends when no job is left to work on, no submitter has a heartbeat, and
+    `wait_s` seconds have passed since the caller finished the last yielded job. A submitter is a process that waits for
+    the results of its jobs. Submitters of another version of grace-irl do not count.
 
     Args:
         folder: folder of the jobs.

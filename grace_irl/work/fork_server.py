@@ -1,10 +1,11 @@
 """Fork server: a process that imports slow modules once, and forks a process for each job that needs them.
 
 A training imports torch and Stable-Baselines3, which takes three to four seconds of CPU time in a new process. A
-process that the server forks has these modules already. Its parent is the server. In all else it is like a new process:
-it has its own session, environment, working directory, pipes and log. The server runs on Linux only.
+process that the server forks has these modules already. The server is the parent of the forked process. In all else,
+the forked process is like a new process: it has its own session, environment, working directory, pipes and log. The
+server runs on Linux only.
 
-`forked` is called by the program that submits jobs. `serve` is the code of the server.
+The program that submits jobs calls `forked`. `serve` is the code of the server.
 """
 
 from __future__ import annotations

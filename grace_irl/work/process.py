@@ -27,7 +27,7 @@ from grace_irl.work import fork_server
 from grace_irl.work.executor import Job, JobError, Tell
 
 _PACKAGES = Path(__file__).parents[2]
-# With `-P`, Python imports nothing from the current folder. The folder of grace_irl is the last in the path.
+# With `-P`, Python imports nothing from the current folder. The folder of grace_irl is the last import folder.
 _BOOT = "import sys; sys.path.append(sys.argv.pop(1)); from grace_irl.work.process import main; main()"
 
 POLL_S = 0.2
@@ -120,7 +120,7 @@ class JobProcess:
                         time.sleep(0.001)
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(self._process.pid, signal.SIGKILL)
-                _signal(self._process.pid, signal.SIGKILL)  # before it has its own session, no group has its id
+                _signal(self._process.pid, signal.SIGKILL)  # `killpg` misses a process without its own session yet
                 self._process.wait()
                 with contextlib.suppress(BrokenPipeError):
                     self._process.stdin.close()
@@ -237,7 +237,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def kind_of(error: GraceError) -> str:
-    """The name of an error in `ERRORS`."""
+    """The name of an error's type in `ERRORS`."""
     return next((name for name, kind in ERRORS.items() if isinstance(error, kind)), "grace")
 
 

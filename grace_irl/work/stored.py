@@ -72,7 +72,7 @@ class OtherVersionError(GraceError):
 
 
 class Cancelled(JobError):  # noqa: N818 - the error of a job that ended as it should
-    """The job was cancelled before it was done."""
+    """The job ended before it was done, for example because it was cancelled (`_EndedEarly` lists the reasons)."""
 
 
 class Beat:
@@ -167,7 +167,10 @@ class Pulse:
 
 
 class Pulses(dict[Path, Pulse]):
-    """Watches on heartbeats, by file. A process that watches a file again thus knows how long the file is unchanged."""
+    """Watches on heartbeats, by file.
+
+    A process that looks at a file again uses the same watch, so it knows for how long the file has not changed.
+    """
 
     def __missing__(self, path: Path) -> Pulse:
         return self.setdefault(path, Pulse(path))
@@ -234,7 +237,7 @@ class StoredJob:
         return (self.folder / CLAIM).exists()
 
     def same_version(self) -> bool:
-        """Whether this version of the program wrote the job, as far as its file says."""
+        """Whether this version of grace-irl wrote the job. True if `job.json` names no version or cannot be read."""
         with contextlib.suppress(InputError):
             return bool(_read(self.folder / JOB).get("version", __version__) == __version__)
         return True
