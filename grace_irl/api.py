@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 def _keywords() -> dict[str, Sequence[str]]:
     """Map from keywords to their choices; () for a keyword without fixed choices.
 
-    The keywords are the settings of all methods, `kind` and `executor`.
+    The keywords are `kind`, `executor`, and the settings of all methods.
     """
     choices: dict[str, Sequence[str]] = {}
     for method in registry.names():
@@ -81,11 +81,12 @@ def fit(
     """Recover a reward from demonstrations, and write a report (`report.html`) into the run's folder.
 
     Args:
-        demos: files, folders or Minari ids, or demonstrations in memory. Each trajectory has a role in the data,
+        demos: files, folders or Minari ids, or demonstrations in memory. The data give the role of each trajectory,
             "expert" or "negative".
         experts: files, folders or Minari ids, or any object that holds episodes. Such an object may be a list of
             arrays, an array of episodes, a data frame, episodes of Minari or imitation, or a buffer of
-            Stable-Baselines3 (docs/python.md). All trajectories count as experts', whatever their role in the data.
+            Stable-Baselines3 (docs/python.md). All trajectories count as expert trajectories, whatever their role in
+            the data.
         negatives: as `experts`, but all trajectories count as negatives.
         out: a new folder for the run; None: `runs/<name of the demonstrations>-<time>`.
         resume: folder of a run to continue, instead of a new run in `out`.
@@ -95,8 +96,8 @@ def fit(
         sets: a setting of the form `section.key=value`, or several. They override `config`.
         replay: folder or exported recording of a run to repeat on the same demonstrations. The recorded answers replace
             the model.
-        listener: function that is called with the state of the run, after each answer of the proposer and after the
-            result of each program.
+        listener: function that is called with the state of the run (`Snapshot`), after each answer of the proposer and
+            after the result of each program.
         note: function that is called with each line for the user, such as "no report could be written".
         max_memory: maximum memory for demonstrations and policies, in bytes or as `4G`; None: a share of the available
             memory.
@@ -111,7 +112,8 @@ def fit(
     Raises:
         InputError: the data, a setting or a folder cannot be used. The message names keywords instead of flags.
         GraceError: no valid program was found.
-        Interrupted: Ctrl-C (a subclass of KeyboardInterrupt). The run is saved and can be resumed.
+        Interrupted: the user pressed Ctrl-C. The run is saved and can be resumed. The class is a subclass of
+            KeyboardInterrupt.
     """
     if proposer is not None and not isinstance(proposer, str):
         require_proposer(proposer)
@@ -194,8 +196,8 @@ def score(
             expert trajectories.
         negatives: as `experts`, but all trajectories count as negatives.
         kind: kind of state, such as "grid"; "": the kind that fits the data.
-        label: rule that selects the positive expert states; None: the rule of the reward's run, or if its file names
-            none, the rule that fits the data.
+        label: rule that selects the positive expert states; None: the rule that the reward file names. If the file
+            names no rule, None selects the rule that fits the data.
         log_pi: source of the log-probability of actions in the discriminator: "constant", "uniform", "recorded" or
             "cloned".
         calibration: source of the discriminator's scale and offset. With "file" they come from the reward file, with

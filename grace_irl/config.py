@@ -338,7 +338,7 @@ class SandboxConfig(Section):
 
 
 class Config(Section):
-    """The configuration of a run. A method adds sections, or extends the sections `search` and `stop` (`config_of`)."""
+    """The configuration of a run. A method adds sections, or extends `search` and `stop` (`runs.config.config_of`)."""
 
     method: str = setting(METHOD, "Method.", flag="method", panel="Search")
     seed: int = setting(

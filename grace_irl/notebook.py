@@ -35,7 +35,7 @@ def shown(title: str, lines: Sequence[str], source: str) -> str:
 
 def near(path: Path) -> str:
     """A path as it is shown: relative, if it is below the working directory."""
-    with suppress(OSError, ValueError):  # a working directory that is gone, or that the path is not below
+    with suppress(OSError, ValueError):  # the working directory is gone, or does not contain the path
         return str(path.relative_to(Path.cwd()))
     return str(path)
 

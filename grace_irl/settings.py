@@ -22,9 +22,10 @@ Without the argument `flag`, the flag, variable and keyword would be `--toy-trie
 
 A search method (`grace_irl.methods.method.Method`) defines its own settings in such classes; `Method.sections` maps
 section names to the classes. Only runs with this method have these settings; `config.own(ToySettings)` returns their
-values. Not every method reads all settings of `grace_irl.config`. `grace_irl.runs.config.OPTIONAL` lists those that a
-method may ignore, and `Method.reads` those of them that a method reads, for example all of section `expand`. Runs with
-the method refuse values for the rest of `OPTIONAL`.
+values. Some settings of `grace_irl.config` are optional: a method may ignore them. `grace_irl.runs.config.OPTIONAL`
+lists the prefixes of their keys, such as `expand.` for all settings of section `expand`. `Method.reads` lists the
+prefixes of the optional settings that the method reads. Runs with the method refuse values for all other optional
+settings.
 
 `python docs/settings_page.py` generates two files from the declarations: docs/settings.md, and `grace_irl/keywords.py`
 with the types of the keywords. A test checks that both are up to date.
@@ -46,6 +47,7 @@ from grace_irl.errors import InputError
 from grace_irl.pages import page
 
 OPTIONAL = (Union, types.UnionType)
+"""Origins of the types of settings that may be None, such as `int | None`."""
 
 
 class Section(BaseModel):

@@ -94,7 +94,7 @@ class Adversarial(ABC):
                 reward_net=self.net(learner.policy, learner.gamma),
                 disc_opt_kwargs={"lr": self.disc_learning_rate, "weight_decay": self.disc_weight_decay},
                 custom_logger=log,
-                allow_variable_horizon=True,  # otherwise, different lengths are an error; `reads_length` is the warning
+                allow_variable_horizon=True,  # False refuses episodes of different lengths; here, `reads_length` warns
             )
             pays = self._pays(problem)
             if pays != "reward":

@@ -76,6 +76,6 @@ def _acquaint(policy: ActorCriticPolicy, observations: Any) -> None:
     """
     seen, _ = policy.obs_to_tensor(observations)
     with torch.no_grad():
-        for _ in range(2):  # first collects the observations, then adds them to the statistics
+        for _ in range(2):  # the first pass collects the observations, the second adds them to the statistics
             policy.set_training_mode(True)
             policy(seen)

@@ -27,8 +27,8 @@ from grace_irl.rl.networks import NormalisedVector, RecordFeatures
 class Reader(nn.Module):
     """Features of observations, by a new feature extractor of the same kind as the policy's.
 
-    Vectors, and the numbers of a record, are normalised by running statistics of the discriminator's own inputs. The
-    policy's `NormalisedVector` cannot be used, because only the policy updates a `NormalisedVector`.
+    Vectors, and the numbers of a record, are normalised by running statistics of the discriminator's own inputs. A
+    `NormalisedVector` is replaced, because only the policy would update its statistics.
 
     Args:
         policy: the policy. Its feature extractor is built again, with separate weights.

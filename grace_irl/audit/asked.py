@@ -4,10 +4,10 @@ The audit warns about rewards that ignore the text. Such a reward is not always 
 instructions an episode fulfils, each of three observations prevents the warning:
 
 - The goals of experts look alike under all instructions. Either the instructions are wordings of one task, or the
-  states describe places relative to the thing in the instruction.
-- Negatives are near misses: they end like goals of other instructions, and end like goals of their own instruction
-  significantly less often than after random permutations of the instructions. The reward pays at most a tenth of these
-  near misses, so it tells near misses from goals without the text.
+  states describe places relative to the thing that the instruction names.
+- Some negatives are near misses: they end close to an expert's goal. This goal belongs to the negative's own
+  instruction significantly less often than after random permutations of the instructions. The reward pays at most a
+  tenth of these near misses, so it tells near misses from goals without the text.
 - Fields of the first state contain the information of the instruction, such as the place or the colour of the goal. If
   these fields are shuffled, the reward pays at most half of the goals. So the reward reads the fields, not the text.
 """
@@ -43,15 +43,16 @@ least this many experts lack the word."""
 PAIRED = 40
 """If a state has at most this many numbers, absolute differences of two numbers are also features."""
 DRAWS = 400
-"""Number of random permutations of the instructions, for estimates of results by chance."""
+"""Number of random permutations of the instructions, for estimates of what chance alone gives."""
 CHANCE = 0.01
 """Significance level: share of the permutations that may give a result as extreme as the observed one."""
 USED = 12
-"""Maximum number of features that distinguish goals of different instructions."""
+"""Maximum number of features that distinguish goals of different instructions (`StatedGoals._shown`)."""
 TOLD = 0.75
 """A field contains the information of the instruction if words explain at least this share of the field's variance.
 
-Goals distinguish instructions if at least this share of the goals has a nearest neighbour with the same instruction."""
+Goals distinguish instructions if, for at least this share of the goals, the nearest other goal has the same
+instruction."""
 EXACT = 1e-6
 """Other fields explain a field exactly if at most this share of the field's variance remains."""
 WRONG = 0.1
@@ -79,7 +80,7 @@ class StatedGoals:
 
     Attributes:
         subject: the program under audit, with its data.
-        experts, negatives: episodes with and without positive states. No two episodes are equal.
+        experts, negatives: episodes with positive states, and episodes without. No two episodes are equal.
     """
 
     subject: Subject
@@ -88,7 +89,7 @@ class StatedGoals:
 
     @classmethod
     def of(cls, subject: Subject) -> StatedGoals:
-        """Compare the episodes of a problem, without repetition, and at most `MOST` of each side."""
+        """The comparison for the data of `subject`: each different episode once, at most `MOST` of each side."""
         items = list({item.trajectory.digest: item for item in subject.problem.items}.values())
         sides = (tuple(item for item in items if item.positive.any() == side)[:MOST] for side in (True, False))
         return cls(subject, *sides)
@@ -97,9 +98,9 @@ class StatedGoals:
     def known(self) -> bool:
         """Whether the states can be compared with the instructions.
 
-        States must be vectors or records with a feature that varies. There must be `LEAST` experts, and a word that
-        only some of their instructions contain (`OCCURRENCES`). No two instructions may have the same words in another
-        order, because only the presence of words is compared.
+        States must be vectors or records with a feature that varies. There must be at least `LEAST` experts, and a word
+        that only some of their instructions contain (`OCCURRENCES`). No two instructions may have the same words in
+        another order, because only the presence of words is compared.
         """
         kind = self.subject.problem.metadata.kind
         texts = {spoken(item.trajectory.extra_info) for item in self.experts}
@@ -136,11 +137,12 @@ class StatedGoals:
 
     @cached_property
     def _features(self) -> tuple[Floats, list[tuple[int, ...]]]:
-        """Features of the goals of experts and of the ends of negatives, with the columns of each feature.
+        """Features of the goals of experts and of the ends of negatives, and the columns that make up each feature.
 
-        A feature is a column of `_numbers`, or the absolute difference of two columns. Features that are constant over
-        the experts are left out. The first rows are the last goal states of the experts, one row per expert. The other
-        rows are the last states of the negatives. With label rule "all", a row is the mean over an episode's states.
+        A feature is a column of `_numbers`, or the absolute difference of two such columns. Features that are constant
+        over the experts are left out. The first rows are the last goal states of the experts, one row per expert. The
+        other rows are the last states of the negatives. With label rule "all", a row is the mean over an episode's
+        states.
         """
         rows = [_numbers(item, self._texts) for item in (*self.experts, *self.negatives)]
         if self.subject.problem.rule == "all":
@@ -200,7 +202,7 @@ class StatedGoals:
         """At most `USED` features that distinguish goals of different instructions.
 
         A feature qualifies if a word correlates with it more than by chance, and if none of its columns is in
-        `_saying`. If a single column qualifies, differences of two columns are left out.
+        `_saying`. If any feature of one column qualifies, differences of two columns are left out.
         """
         links, owners = self._links.max(axis=0), self._features[1]
         strongest = np.argsort(-links, kind="stable")
@@ -209,7 +211,7 @@ class StatedGoals:
 
     @cached_property
     def _saying(self) -> set[int]:
-        """The columns of `_numbers` that contain the information of the instruction in the first state."""
+        """The columns of `_numbers` that contain, in the first state, the information of the instruction."""
         items = (*self.experts, *self.negatives)
         rows = np.stack([_numbers(item, self._texts)[0] for item in items])
         texts = [words_of(item.trajectory.extra_info) for item in items]
@@ -251,7 +253,7 @@ class StatedGoals:
         return bool(paid.mean() > 0.5) if self.subject.problem.rule == "all" else bool(paid.any())
 
     def _told(self) -> bool:
-        """Whether fields contain the information of the instruction in the first state, and the reward needs them."""
+        """Whether the reward needs fields that contain, in the first state, the information of the instruction."""
         told = self._saying
         if not told:
             return False
@@ -311,7 +313,7 @@ def _explained(rows: Floats, marks: Floats) -> set[int]:
 
 
 def _error(columns: Floats, wanted: Floats) -> float:
-    """Leave-one-out mean square error of a linear prediction of each row from all other rows."""
+    """Mean square error of a linear regression of `wanted` on `columns`. All other rows predict each row."""
     design = np.column_stack([np.ones(len(wanted)), columns])
     inverse = np.linalg.pinv(design)
     leverage = np.minimum(np.einsum("rc,cr->r", design, inverse), 1 - 1e-6)

@@ -1,8 +1,9 @@
 """Contrast: whether a reward follows the instruction, measured by exchanging the instructions of expert episodes.
 
-A *swap* is an expert episode with another instruction. Under the other instruction, the reward should no longer pay the
-episode's goal, unless the episode fulfils the other instruction as well. A simulator can decide whether an episode
-fulfils an instruction. If no simulator can decide, the swap is doubtful.
+A reward *pays* a state if its value for this state is above a threshold. A *swap* is an expert episode with another
+instruction. Under the other instruction, the reward should no longer pay the episode's goal, unless the episode fulfils
+the other instruction as well. A simulator can decide whether an episode fulfils an instruction. If no simulator can
+decide, the swap is doubtful.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class Contrast:
 def by_instruction(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]]:
     """Map from a task and an expert's instruction to other instructions of the task's experts.
 
-    At most `MOST_INSTRUCTIONS` are taken, at equal steps through the sorted instructions.
+    Each instruction gets at most `MOST_INSTRUCTIONS` others, at equal steps through the sorted instructions.
     """
     by_task: dict[str, set[str]] = {}
     for item in items:
@@ -124,9 +125,9 @@ def sampled(texts: list[str]) -> list[str]:
 def by_word(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]]:
     """Map from a task and an instruction to copies of the instruction with one word replaced.
 
-    At most `EXCHANGED` peers (`_peers`) replace each word. A copy never contains a peer more often than some
-    instruction of the task does. Example: in "between the box and the box", "between" and "and" are peers, but no copy
-    has two "and".
+    At most `EXCHANGED` peers (`_peers`) replace each word. A copy contains a peer at most as often as one of the task's
+    instructions does. Example: in "the box and the box behind the ball", "and" and "behind" are peers. But there is no
+    copy with two "and", unless an instruction of the task has two.
     """
     found = {}
     for task, texts in _texts(items).items():
@@ -150,8 +151,8 @@ def by_end(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]]:
     An end consists of all words behind a word, perhaps none. A word gets the ends of its peers (`_peers`) instead of
     its own end, if one of the peers' ends is empty. Example: the instructions are "pick up a ball", "pick up a key" and
     "pick up a key on your left". "ball" and "key" are peers, so one copy is "pick up a ball on your left". In this way,
-    all experts test a phrase that only few instructions contain. At most `MOST_INSTRUCTIONS` copies are
-    made, at equal steps through the sorted copies.
+    all experts test a phrase that only few instructions contain. The result has at most `MOST_INSTRUCTIONS` copies of
+    each instruction, taken at equal steps from the sorted copies.
     """
     found = {}
     for task, texts in _texts(items).items():
@@ -186,8 +187,8 @@ def _texts(items: Sequence[Labelled]) -> dict[str, set[tuple[str, ...]]]:
 def _peers(texts: Iterable[tuple[str, ...]]) -> Callable[[tuple[str, str, str]], set[str]]:
     """A function from a window (`_windows`) to the peers of its middle word.
 
-    A peer is a word that occurs behind the window's first word and, perhaps in another instruction, before the window's
-    last word.
+    A peer is a word that directly follows the window's first word in some instruction, and directly precedes the
+    window's last word in the same or another instruction.
     """
     behind: dict[str, set[str]] = {}
     ahead: dict[str, set[str]] = {}

@@ -19,7 +19,7 @@ MOST = 1_000
 
 
 def recordings(items: Sequence[Labelled]) -> list[int]:
-    """The number of each episode's recording.
+    """A list that gives each episode the index of its recording. Copies have the same index.
 
     Two episodes come from one recording if their states, actions and instructions are equal. Two episodes of vectors or
     records also come from one recording if they differ only by noise: lengths, instructions and texts are equal, and no

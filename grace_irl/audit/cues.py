@@ -33,7 +33,7 @@ def of_cues(subject: Subject) -> Iterator[RewardWarning]:
         if code not in ("time", "status") and not kept:
             continue
         try:
-            # In a small set, one lucky order may seem to explain the reward.
+            # In a small set, a cue may seem to explain the reward in one order by chance. So `ORDERS` are tested.
             seeds = range(seed, seed + len(asked) * ORDERS, len(asked))
             orders = (shuffled(items, each, kept, status=code == "status") for each in seeds)
             found_in_all = all(

@@ -105,10 +105,10 @@ def _pictured(items: Sequence[Labelled]) -> bool:
 def _shows(values: NDArray[np.float64]) -> bool:
     """Whether states, given as rows of numbers, are pictures.
 
-    A column, which is one number of all states, is a possible pixel if it holds whole numbers from 0 to 255, or numbers
-    from 0 to 1. The longest run of such columns must have many different values. A run of fewer than `PIXELS` columns
-    must form a square with lines (`_lines`). A longer run is not a picture if it looks like a scan: neighbouring values
-    are alike, and there are no lines.
+    A column holds one number of every state. A column is a possible pixel if it holds whole numbers from 0 to 255, or
+    numbers from 0 to 1. The longest run of possible pixels must have at least `SMALL` columns and `SHADES` different
+    values. A run of fewer than `PIXELS` columns must also form a square with lines (`_lines`). A longer run is not a
+    picture if it looks like a scan: neighbouring values are alike, and there are no lines.
     """
     whole = (values == np.round(values)).all(axis=0)
     inside = (values.min(axis=0) >= 0) & ((values.max(axis=0) <= 1) | ((values.max(axis=0) <= 255) & whole))

@@ -45,7 +45,7 @@ def examine(subject: Subject) -> tuple[Contrast | None, list[RewardWarning]]:
     """Measure the contrast of a reward, and find warnings about instructions.
 
     The contrast is None if the experts have no instruction or only one, if the program fails, or with label rule "all".
-    With rule "all", an episode has no goal that a simulator could judge.
+    With rule "all", all expert states are positive, so an episode has no goal that a simulator could judge.
     """
     experts = [item for item in subject.problem.items if item.positive.any()]
     texts = {item.trajectory.extra_info for item in experts}
@@ -193,13 +193,14 @@ def _far(subject: Subject, found: Contrast) -> Iterator[RewardWarning]:
     """Warn if hardly any negative comes near a paid state, unless the contrast shows that the reward follows the text.
 
     The contrast shows this if the confidence interval of `Contrast.unpaid` begins at `SHOWN` or above. A high share
-    alone is not enough, because swaps of few experts show little. If the data contain swaps, there is no warning.
+    alone is not enough, because swaps of few experts show little. If some negatives of the data are swaps (`--swaps`),
+    there is no warning.
 
     A negative is tested with its own instruction and with at most `MOST_INSTRUCTIONS` instructions of experts. The
     negative comes near if the reward pays one of its states under a tested instruction, or if a simulator decides that
-    the episode does the task of an expert's instruction, perhaps with another thing than the thing in the instruction.
-    If too few come near, at most `MOST_MADE` instructions with one word replaced (`by_word`) are tested as well, since
-    a near miss may do a task that no expert does.
+    the episode does the task of an expert's instruction, perhaps with a thing that the instruction does not name.
+    If too few negatives come near, at most `MOST_MADE` instructions with one word replaced (`by_word`) are tested as
+    well, since a near miss may do a task that no expert does.
     """
     if found.unpaid is not None and found.unpaid.low >= SHOWN:
         return
@@ -227,8 +228,8 @@ def _far(subject: Subject, found: Contrast) -> Iterator[RewardWarning]:
 def _paid_under(subject: Subject, items: Sequence[Labelled], texts: Sequence[str]) -> list[bool]:
     """Whether the reward pays a state of each episode under one of these instructions.
 
-    The program runs on at most `MOST_STATES` states, each instruction counted separately. Episodes beyond this limit
-    have no entry in the result. The first episode always has one.
+    The program runs on at most `MOST_STATES` states. The states of an episode count once per instruction. Episodes
+    beyond this limit have no entry in the result. The first episode always has an entry.
     """
     made: list[Trajectory] = []
     states = 0

@@ -27,11 +27,12 @@ LEAST = 8
 PARTED = 0.95
 """Minimum balanced accuracy, over episodes, of a field that tells the sides apart by a threshold."""
 TIGHT = 0.05
-"""Ranges are tight if the widths of both sides' ranges add up to at most this share of the gap between the ranges."""
+"""The ranges of a field on the two sides are tight if the sum of their widths is at most this share of their gap."""
 SMOOTH = 0.7
 """Minimum correlation of successive values, in a field that changes smoothly."""
 TREND = 0.7
-"""Minimum |correlation| of a field with the step, in every episode, if the field rises or falls on the whole."""
+"""A field rises on the whole if its correlation with the step is at least this value in every episode. It falls on the
+whole if the correlation is at most the negative of this value in every episode."""
 REPEATED = 3
 """Values count as names if at least this many episodes of a side share a value, on average."""
 WRONG = 0.1
@@ -92,7 +93,8 @@ class _Fields:
 
     Attributes:
         clocks: clocks, and other fields that rise or fall all the time.
-        sources: fields with one value on each side, up to noise. The size of grids is such a field.
+        sources: fields with one value on each side, up to noise. For grids: their size, or cells with one code on each
+            side.
         fixed: fields that hardly change within an episode.
         starts: fields that tell the sides apart in the first state, and change later.
     """
@@ -161,7 +163,7 @@ def _parted(rows: Rows, expert: Marks) -> Marks:
 
 
 def _deviations(rows: Rows, expert: Marks) -> tuple[Floats, Floats]:
-    """Two standard deviations: of the values within an episode, and of the means of a side's episodes."""
+    """For each field, the standard deviation within an episode, and that of the episodes' means within a side."""
     within = np.sqrt(np.mean([one.var(axis=0) for one in rows], axis=0))
     means = np.stack([one.mean(axis=0) for one in rows])
     return within, np.sqrt((means[expert].var(axis=0) + means[~expert].var(axis=0)) / 2)
@@ -199,7 +201,7 @@ def _still(rows: Rows, expert: Marks) -> Marks:
 
 
 def _separate(rows: Rows, expert: Marks) -> Marks:
-    """Whether a field has few different first values on each side, and no first value on both sides."""
+    """Whether a field has few different first values on each side, and no first value occurs on both sides."""
     values = np.stack([one[0] for one in rows])
     return np.array([_apart(column[expert].tolist(), column[~expert].tolist()) for column in values.T])
 

@@ -24,14 +24,14 @@ class Subject:
     """A program under audit.
 
     Attributes:
-        problem: labelled demonstrations, with positive and negative states on the training side.
+        problem: labelled demonstrations. The training data have positive and negative states.
         program: the program.
         separation: metrics of the program, with a threshold.
         rewards: rewards of the program along all trajectories of the problem, `(T+1,)`, by digest.
         run: function that runs the program on changed trajectories.
         judge: function that decides whether an episode fulfils an instruction; None without a simulator.
-        does_alike: function that decides whether an episode does what one of the given instructions asks for. The
-            episode may do it with another thing than the thing in the instruction. None without a simulator.
+        does_alike: function that decides whether an episode fulfils one of the given instructions, or a variant that
+            names another thing. None without a simulator.
 
     The function `run` raises `ProgramFailedError` if the program fails.
     """

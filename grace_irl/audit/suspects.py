@@ -33,8 +33,9 @@ standard deviation of the episodes' means."""
 NARROW = 0.02
 """Maximum standard deviation of a feature that is nearly constant everywhere, as a share of the feature's mean."""
 JUMPY = 0.3
-"""Maximum |correlation| of successive values, in a feature of noise. A value that depends on behaviour is close to the
-value before it, even if both contain a large constant, as an altitude above sea level does."""
+"""Maximum |correlation| of successive values, in a feature that is a constant with noise. In a feature that depends on
+behaviour, successive values correlate, even if the values contain a large constant, as an altitude above sea level
+does."""
 
 
 @dataclass(frozen=True)

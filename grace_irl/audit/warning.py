@@ -34,7 +34,7 @@ class Audit:
     Attributes:
         warnings: the warnings. Warnings about the metrics of the reward come first.
         contrast: whether the reward follows the instruction; None if the experts have no instruction or only one, if
-            the program fails on changed episodes, or with label rule "all".
+            the program fails on changed episodes, or with label rule "all" (all expert states are positive).
     """
 
     warnings: tuple[RewardWarning, ...] = ()

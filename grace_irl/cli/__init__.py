@@ -1,4 +1,7 @@
-"""The command line `grace-irl COMMAND …`. Exit codes: 0 success, 1 failure, 2 bad input, 130 Ctrl-C, 143 SIGTERM."""
+"""The command line `grace-irl COMMAND …`.
+
+Exit codes: 0 success, 1 failure, 2 bad input, 130 Ctrl-C, 143 SIGTERM during `fit` or `compare`.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     With `GRACE_IRL_DEBUG=1`, also print the traceback of an unexpected error.
 
     Args:
-        arguments: words of the command line; None for those of this process, which ends with the command.
+        arguments: words of the command line; None for those of this process (`sys.argv`). With None, the process must
+            end after this call.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     with terminable(next((word for word in given if not word.startswith("-")), None)):

@@ -178,7 +178,7 @@ def method_of(arguments: Sequence[str]) -> str:
 
 
 def _words(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Pairs of each word of an unparsed command line and the value after it, which belongs to the word if it is a flag.
+    """Pairs of each word of an unparsed command line and the word after it, which is the value of a flag before it.
 
     For a word such as `--seed=3`, the pair is `--seed` and `3`.
     """

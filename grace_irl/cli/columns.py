@@ -1,4 +1,4 @@
-"""Options that choose the columns of a table, and names in the value of an option."""
+"""Options that choose the columns of a table, and the reader of option values that list names, such as `a,b,c`."""
 
 from __future__ import annotations
 

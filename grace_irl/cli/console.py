@@ -123,7 +123,7 @@ def table_of(figures: Figures) -> Table:
 
 
 def print_source(out: PlainConsole, source: str) -> None:
-    """Print Python source in canonical form, on a terminal in colours. Invisible characters are escaped."""
+    """Print Python source in canonical form, and in colours on a terminal. Invisible characters are escaped."""
     source = canonical(source)
     if out.is_terminal:
         out.print(Syntax(harmless(source), "python", theme=SOURCE, word_wrap=True, background_color="default"))

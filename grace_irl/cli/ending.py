@@ -20,9 +20,10 @@ def interrupted_code() -> int:
 
 @contextmanager
 def terminable(command: str | None) -> Iterator[None]:
-    """While the context is open, treat the first SIGTERM as Ctrl-C, if the command saves and this is the main thread.
+    """While the context is open, treat the first SIGTERM as Ctrl-C.
 
-    Further SIGTERMs are ignored: the command is about to end. Some programs, such as `timeout`, send two.
+    This holds only for the commands in `SAVES`, and only in the main thread. Further SIGTERMs are ignored: the command
+    is about to end. Some programs, such as `timeout`, send two.
     """
     global _code
     _code = 128 + signal.SIGINT
@@ -35,8 +36,8 @@ def terminable(command: str | None) -> Iterator[None]:
         if _code == 128 + number:
             return
         _code = 128 + number
-        # While a search runs, the handler is asyncio's. In the background of a script, the shell makes commands ignore
-        # Ctrl-C, and there is no handler to call.
+        # While a search runs, the handler of SIGINT is asyncio's. A shell makes commands in the background of a script
+        # ignore SIGINT. Then there is no handler to call.
         ctrl_c = signal.getsignal(signal.SIGINT)
         (ctrl_c if callable(ctrl_c) else signal.default_int_handler)(signal.SIGINT, frame)
 
@@ -54,8 +55,8 @@ def leave(code: int) -> None:
     """
     if threading.current_thread() is not threading.main_thread():
         return
-    # If Ctrl-C interrupted the last call of `exec`, Python sends itself SIGINT at its end. This call prevents that.
-    # Dataclasses call `exec`.
+    # If Ctrl-C interrupted the last call of `exec`, Python sends itself SIGINT at the end of the process. One more call
+    # of `exec` prevents that. The decorator `dataclass`, for example, calls `exec`.
     exec("")
     past = {128 + signal.SIGINT: (), 128 + signal.SIGTERM: (signal.SIGTERM,)}
     for number in past.get(code, (signal.SIGINT, signal.SIGTERM)):

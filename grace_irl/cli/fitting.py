@@ -92,7 +92,7 @@ def _widest_line(text: str) -> int:
 
 
 def _least(column: Column, texts: Sequence[str]) -> int:
-    """The smallest width of a column. Numbers and header words stay whole; other words may break at `LONGEST_WORD`."""
+    """The smallest width of a column. Numbers and header words stay whole, other words up to `LONGEST_WORD`."""
     words = max((cell_len(word) for word in texts[0].split()), default=0)
     if column.justify == "right":
         return max([words, *map(_widest_line, texts[1:])])

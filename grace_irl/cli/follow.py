@@ -26,14 +26,14 @@ from grace_irl.search.ranks import winner
 POLL = 0.5
 """Seconds between two looks at a run's folder."""
 QUIET = 2.0
-"""Seconds without a change in a run's folder before the lock of the run is checked. A process starts or ends in less
-time."""
+"""Seconds without a change in a run's folder before the lock of the run is checked. A process needs less time to
+start or to end."""
 BEGAN, ENDED = ("started", "resumed"), ("stopped", "interrupted", "failed")
 """Kinds of events at which a process begins its work on a run, and kinds at which a process ends its work on a run."""
 
 
 def follow_to_the_end(folder: Path) -> None:
-    """Show the progress of a run or an expansion until no process works on it. Then print how the run ended.
+    """Show the progress of a run or an expansion (`fit --expand`) until no process works on it. Then print its end.
 
     Raises:
         InputError: the folder is not a run.

@@ -38,9 +38,10 @@ def at_home(value: Path | None) -> Path | None:
 
 
 def with_settings(command: Callable[..., None], settings: Iterable[Setting]) -> Callable[..., None]:
-    """Return a function with the parameters of `command` except `given`, and an option for each setting with a flag.
+    """Return a function that calls `command`, with one parameter per setting with a flag instead of `given`.
 
-    The function calls `command`. Its argument `given` is a dict of the options' values by the keys of the settings.
+    Typer makes an option of each of these parameters. The function passes their values to `command` in the argument
+    `given`, a dict by the keys of the settings. All other parameters are those of `command`.
     """
     own = [each for name, each in inspect.signature(command, eval_str=True).parameters.items() if name != "given"]
     flags = {each.keyword: each for each in settings if each.flag}

@@ -1,4 +1,4 @@
-"""The rounds of an expansion as a table, for `fit` and `show`."""
+"""The rounds of an expansion (docs/expansion.md) as a table, for `fit` and `show`."""
 
 from __future__ import annotations
 

@@ -55,8 +55,8 @@ class Calibrated:
     """Calibration and threshold of a reward. An exported file has them as constants below the program.
 
     Attributes:
-        scale, offset: calibration of the discriminator `D = sigmoid(scale * reward + offset - log pi)`; 1 and 0 without
-            calibration.
+        scale, offset: calibration of the discriminator `D = sigmoid(scale * reward + offset - log pi)`, where pi is the
+            probability of the action. They are 1 and 0 without calibration.
         threshold: reward above which a state is classified as positive; None if unknown.
     """
 

@@ -25,7 +25,7 @@ from grace_irl.propose.views.trajectory import Shown
 from grace_irl.propose.views.words import words_of
 
 EXPERTS_PER_NEGATIVE = 2
-"""Number of expert trajectories per negative trajectory, in a prompt that is too short for all trajectories.
+"""Number of expert trajectories per negative trajectory, in a prompt that cannot hold all trajectories.
 
 Expert trajectories are more informative, because they can hold both positive and negative states."""
 
@@ -119,8 +119,8 @@ def mutation(briefing: Briefing, material: Material) -> dict[str, list[Shown]]:
       drawn state.
     - `include_expert`: add one more expert trajectory as an example.
 
-    The choice of trajectories depends on `Material.seed`, but not on `Material.debug`. The reason is that debug texts
-    are collected afterwards, for the chosen trajectories only.
+    The choice of trajectories depends on `Material.seed`, but not on `Material.debug`: the debug texts. The program's
+    `debug_fn` writes them later, for the chosen trajectories only.
     """
     rng = np.random.default_rng(material.seed)
     wrong = of_experts(briefing.items, material.wrong) if material.expert_only else material.wrong

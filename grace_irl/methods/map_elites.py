@@ -46,7 +46,7 @@ class MapElitesSettings(Section):
 class MapElites:
     """A search with an archive of one program per niche. It draws parents uniformly from the archive.
 
-    Each result updates the archive at once, so `ask` never returns `Wait`.
+    Each result updates the archive at once, so `ask` never waits for results (`grace_irl.search.protocol.Wait`).
 
     Args:
         settings: settings of the search.

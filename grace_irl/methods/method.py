@@ -136,8 +136,8 @@ class Method:
         reads: prefixes of the optional settings that this method reads, a subset of `grace_irl.runs.config.OPTIONAL`.
             `fit` refuses values for the other optional settings.
         width: function from settings to the number of first requests, which name no parents. A run can start from at
-            most this number of given programs. A run ends after twice this number of answers in a row without a
-            program.
+            most this number of programs (`--start-from`). A run ends after twice this number of answers in a row
+            without a program.
         course: function from settings to the forecast of a run's requests. It returns None if there is no forecast.
         states: function from settings to facts about the states, for runs without demonstrations.
         resumes: function that raises InputError if the run in a folder must not go on with these settings.

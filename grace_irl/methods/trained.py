@@ -211,7 +211,7 @@ def _designer(name: str, content: str, seed: int) -> Any:
 
     Args:
         name: name or path of the task.
-        content: the task's content, with digests of its code.
+        content: the task's content, with digests of its code. It is only part of the cache's key.
         seed: seed of the run.
 
     Raises:
