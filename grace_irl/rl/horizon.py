@@ -39,7 +39,8 @@ class FixedHorizon(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     Raises:
         InputError: the observation space is not a `Box`, or the horizon is below 1 or above the time limit in the
-            environment's `spec`. `step` finds other time limits, when they end an episode before the horizon.
+            environment's `spec`. A time limit that `spec` does not show is found by `step`, which raises the error when
+            this limit ends an episode before the horizon.
     """
 
     def __init__(self, environment: gymnasium.Env[Any, Any], horizon: int) -> None:

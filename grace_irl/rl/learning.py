@@ -141,7 +141,9 @@ class NetVecEnv(VecEnvWrapper):
 def learning_venv(
     make_env: Callable[[], Any], count: int, seed: int, pay: Pay = true_pay, gamma: float = 0.99
 ) -> Iterator[VecEnv]:
-    """A context with a vector environment in this process. `info["episode"]` holds the true returns.
+    """A context with a vector environment in this process.
+
+    At the last step of an episode, `info["episode"]["r"]` is the episode's true return.
 
     Args:
         make_env: factory of one environment.
@@ -223,7 +225,7 @@ class AfterUpdates(BaseCallback):
     rollout, or by the caller at the end (`Watching.end`).
 
     Args:
-        watching: the calls of a `Watch`.
+        watching: the schedule by which a `Watch` is called and copies of the policy are kept.
     """
 
     def __init__(self, watching: Watching) -> None:
