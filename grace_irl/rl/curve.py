@@ -88,7 +88,7 @@ class Watching:
 
         Args:
             steps: environment steps of training so far.
-            policy: the policy of the learner, updated on all of these steps.
+            policy: the learner's current policy. Within a rollout, the policy is not yet updated on this rollout.
         """
         if self._keeps and steps >= self._keeps[0]:
             self._keeps = [point for point in self._keeps if point > steps]

@@ -298,7 +298,10 @@ def make(
 
 
 def _raise_limit(level: Any, least: int) -> None:
-    """Raise the built-in time limit of a level to at least `least` steps, after each reset, which may set the limit."""
+    """Make each reset of a level raise the level's built-in time limit to at least `least` steps.
+
+    BabyAI's own reset computes the limit anew for each episode.
+    """
     reset = level.reset
 
     def reset_and_raise(**options: Any) -> Any:

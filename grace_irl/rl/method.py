@@ -91,7 +91,7 @@ class PolicyProblem:
             Vectors from `observe` lack this component.
         make_learner: function from a vector environment of Stable-Baselines3 and a seed to an untrained on-policy
             algorithm of Stable-Baselines3 (PPO).
-        steps: maximum environment steps of training, summed over all environments.
+        steps: environment steps of training, summed over all environments. PPO rounds them up to whole rollouts.
         num_envs: number of environments that the learner uses in parallel.
         gamma: discount factor of the learner.
         norm_reward: whether to divide the learner's rewards by the standard deviation of their discounted return
