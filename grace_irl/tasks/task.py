@@ -1,4 +1,4 @@
-"""Tasks, for which search methods design rewards. A task is a TOML file with an environment and a score of episodes."""
+"""Tasks, for which search methods design rewards. A TOML file names a task's environment and its score of episodes."""
 
 from __future__ import annotations
 
