@@ -27,8 +27,11 @@ ABSORBED = "absorbed"
 class FixedHorizon(gymnasium.Wrapper[Any, Any, Any, Any]):
     """A wrapper that makes all episodes exactly `horizon` steps long.
 
-    No episode terminates; each is truncated at the horizon. Observation vectors get one more component, a flag that is
-    1 in the absorbing state and 0 elsewhere. The other components are 0 in the absorbing state.
+    No episode terminates; each is truncated at the horizon. If an episode reaches a terminal state before the horizon,
+    `step` returns the observation of the absorbing state instead.
+
+    Observation vectors get one more component, a flag that is 1 in the absorbing state and 0 elsewhere. The other
+    components are 0 in the absorbing state.
 
     Observations of more dimensions, such as images, keep their shape. All their values are 0 in the absorbing state. A
     policy can recognise the absorbing state if no other observation is all zeros.

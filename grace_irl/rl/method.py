@@ -87,8 +87,8 @@ class PolicyProblem:
             If there is a goal, the last step of an episode has `info["is_success"]`. The caller must close the
             environment.
         observe: function from a trajectory of T steps to the policy's observations of its states, `(T+1, ...)`. With a
-            `horizon`, vectors from `make_env` have one more component at the end: 1 after a terminal state, else 0.
-            Vectors from `observe` lack this component.
+            `horizon`, vectors from `make_env` have one more component at the end: 1 in the absorbing state, else 0
+            (`grace_irl.rl.horizon`). Vectors from `observe` lack this component.
         make_learner: function from a vector environment of Stable-Baselines3 and a seed to an untrained on-policy
             algorithm of Stable-Baselines3 (PPO).
         steps: environment steps of training, summed over all environments. PPO rounds them up to whole rollouts.
