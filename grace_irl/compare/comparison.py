@@ -248,8 +248,8 @@ def _with_own_reward(settings: Settings, out: Path) -> Settings:
 def _with_its_reward(settings: Settings, folder: Path) -> Settings:
     """Settings with the digest of the reward file in the comparison's folder.
 
-    The user may mend a reward with which every run of grace has failed in its training. Runs of all seeds count, also
-    those beyond the present number of seeds.
+    The user may correct the reward file as long as every run of `grace` that used it has failed without a result. Runs
+    of all seeds count, also those beyond the present number of seeds.
 
     Raises:
         InputError: the reward has changed, and a run has used it.

@@ -268,7 +268,10 @@ class Contest:
 
     @property
     def _shown(self) -> Demonstrations:
-        """Trajectories with states of the comparison's environment: the demonstrations, else a random episode."""
+        """Trajectories with states of the comparison's environment: the demonstrations, or one random episode.
+
+        The random episode replaces missing demonstrations in a comparison with a task.
+        """
         if self.demonstrations.items or self.task is None:
             return self.demonstrations
         from grace_irl.tasks.random_episodes import random_episodes

@@ -262,7 +262,8 @@ class Fitted:
 
         Some searches train policies themselves, to judge programs by their policies. These searches use the raw reward
         of each program. The training after such a search uses the raw reward too, unless `expand.form` names another
-        form. The same holds for a reward file without a calibration, because the discriminator's scale is unknown.
+        form. A given reward file without a calibration is treated in the same way: forms such as "soft" need the
+        calibration, which turns a reward into the logit of a discriminator (`grace_irl.rewards.scale.Scale`).
         """
         path = self.reward if run is None else run.reward_path
         assert path is not None

@@ -121,7 +121,7 @@ class Favourite:
     Attributes:
         trained: number of environment steps for which the favourite was trained.
         paid: mean return of each candidate under the reward of the training, in order of training; () if no copies were
-            kept, or if no reward was recovered.
+            kept, or if the training has no reward, as in behaviour cloning.
         choosing: number of environment steps in the episodes that compare the candidates. These are not training steps.
         mean, deviation, success, length, components, score: results of the favourite, as in `TrainingOutcome`. The
             favourite and the last policy are evaluated with equal seeds.

@@ -276,7 +276,7 @@ class _Job:
     def _with_reward(
         self, problem: PolicyProblem, reward: TransitionReward | None, outcome: TrainingOutcome
     ) -> tuple[TrainingOutcome, list[str]]:
-        """Save the reward. Return the outcome with its EPIC distance from the true reward, and notes on a failure."""
+        """Save the recovered reward. Return the outcome with the EPIC distance, and notes if the distance fails."""
         from grace_irl.compare.distance import distance
         from grace_irl.rl.problems import save_net
 

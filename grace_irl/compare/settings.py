@@ -1,4 +1,4 @@
-"""Settings of a comparison of methods, and their files in its folder.
+"""Settings of a comparison of methods, and the files that hold them in the comparison's folder.
 
 `compare.toml` holds the settings of the comparison itself. `fit.toml` holds the settings of the demonstrations and of
 the method `grace`. A search of another method takes the values of `grace` for all settings that both methods have, such

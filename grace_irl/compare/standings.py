@@ -337,7 +337,8 @@ class _Table:
     def _note(self) -> str:
         """The reason why the oracle's last policies, its favourites or both do not count as trained.
 
-        Tables show no fractions of their scores. The result is "" without such a reason, or without an oracle.
+        Tables show no fractions of the scores of these policies. The result is "" without such a reason, or without an
+        oracle.
         """
         last, favourites = self._doubt(self._last), self._doubt(self._favourites)
         if bool(last) == bool(favourites) or ORACLE not in self._favourites:

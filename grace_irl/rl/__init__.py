@@ -6,5 +6,5 @@ TRAINING_IMPORTS = (
     "grace_irl.rl.ppo",
     "grace_irl.rewards.file",
 )
-"""Names of slow modules that every training imports. Jobs that train list them in
+"""Names of modules that every training needs and that are slow to import. Jobs that train policies list these names in
 `grace_irl.work.executor.Job.imports`."""

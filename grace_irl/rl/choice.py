@@ -89,8 +89,8 @@ def choose(
 class _Counting(VecEnvWrapper):
     """A wrapper that counts environment steps, including those of unfinished episodes.
 
-    It hides the wrappers of the environments: if `evaluate_policy` finds a `Monitor`, it reads the returns from the
-    monitor, which adds up the environment's own reward instead of the signal.
+    The wrapper hides the wrappers of the single environments from `evaluate_policy`. If `evaluate_policy` found a
+    `Monitor` there, it would take the monitor's returns: sums of the environment's own reward instead of the signal.
     """
 
     def __init__(self, venv: VecEnv) -> None:

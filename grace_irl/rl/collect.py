@@ -83,9 +83,10 @@ def collect(
     of the right task, so all rewards are 0. An episode in which the right task gets done is left out.
 
     A near miss stops when the other task is done. The episode is then `truncated` and not `terminated`, because the
-    environment did not end it. Such a negative episode supports the label rule "last" (`grace_irl.demos.label_rule`),
-    and does not look like a success if its rewards are removed. If the environment itself ends the episode with a
-    failure, such as at a wrong door in BabyAI-OpenMatchingDoor-v0, the episode is `terminated`.
+    environment did not end it. Negatives that are `truncated` are evidence for the label rule "last"
+    (`grace_irl.demos.label_rule`). Without its rewards, a `terminated` near miss could look like a success. A near miss
+    is `terminated` only if the environment itself ends the episode with a failure, such as at a wrong door in
+    BabyAI-OpenMatchingDoor-v0.
 
     Args:
         env_id: Gymnasium id.

@@ -68,10 +68,10 @@ def evaluated_at(steps: int, evaluations: int, rollout: int) -> tuple[int, ...]:
 
 
 class Watching:
-    """The calls of a `Watch` at `problem.watches` evenly spaced numbers of steps.
+    """A schedule that calls a `Watch` at `problem.watches` evenly spaced numbers of steps.
 
-    A copy of the policy is kept at each number of steps in `problem.keeps`. In Stable-Baselines3, the callback
-    `grace_irl.rl.learning.AfterUpdates` calls `at`.
+    The schedule also keeps a copy of the policy at each number of steps in `problem.keeps`. For learners of
+    Stable-Baselines3, the callback `grace_irl.rl.learning.AfterUpdates` calls `at`.
     """
 
     def __init__(self, problem: PolicyProblem, watch: Watch) -> None:
@@ -82,13 +82,13 @@ class Watching:
         self._shown = -1
 
     def at(self, steps: int, policy: Policy) -> None:
-        """Call the `Watch` if training has reached the next number of steps that is planned for such a call.
+        """Call the `Watch` if training has reached the next of the evenly spaced numbers of steps.
 
         Keep a copy of the policy if training has reached the next number of steps in `problem.keeps`.
 
         Args:
             steps: environment steps of training so far.
-            policy: the policy of the learner, updated on all of these steps.
+            policy: the learner's current policy. Within a rollout, the policy is not yet updated on this rollout.
         """
         if self._keeps and steps >= self._keeps[0]:
             self._keeps = [point for point in self._keeps if point > steps]

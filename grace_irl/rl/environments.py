@@ -189,8 +189,8 @@ def _view(name: str, environment: Any, asked: str) -> StateView:
 def _kind(environment: Any, asked: str) -> StateKind | None:
     """The kind of an environment's observations; None if no kind fits.
 
-    If several kinds fit the observation space, `asked` selects one of them. If `asked` is the name of none of them, the
-    values of a first observation decide.
+    If several kinds fit the observation space, `asked` selects one of them by name. If `asked` names none of them, the
+    values of the first observation after a reset decide.
     """
     kinds = kinds_of_space(environment.observation_space)
     if len(kinds) < 2:
@@ -261,8 +261,8 @@ def make(
         if max_steps < 1:
             raise InputError(f"--max-steps {max_steps}; expected at least 1")
         # `max_steps` replaces the built-in limit of environments named MiniGrid-…, because this limit could end
-        # episodes earlier than Gymnasium's wrapper `TimeLimit`. All other environments get the wrapper. Levels of
-        # BabyAI keep a longer limit of their own beside it, because their rewards depend on it (`_raise_limit`).
+        # episodes earlier than Gymnasium's wrapper `TimeLimit`. All other environments get the wrapper. A level of
+        # BabyAI also keeps its own limit if that limit is longer (`_raise_limit`): the level's rewards depend on it.
         chosen["max_steps" if environment_id.startswith("MiniGrid-") else "max_episode_steps"] = max_steps
     if is_adapter(environment_id):
         adapted, own_view = make_adapted(environment_id, kind)
@@ -298,7 +298,10 @@ def make(
 
 
 def _raise_limit(level: Any, least: int) -> None:
-    """Raise the built-in time limit of a level to at least `least` steps, after each reset, which may set the limit."""
+    """Make each reset of a level raise the level's built-in time limit to at least `least` steps.
+
+    BabyAI's own reset computes the limit anew for each episode.
+    """
     reset = level.reset
 
     def reset_and_raise(**options: Any) -> Any:

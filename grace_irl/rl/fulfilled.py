@@ -76,7 +76,7 @@ def fulfilled(trajectory: Trajectory, instruction: str, until: int) -> bool | No
 
 
 def does_alike(trajectory: Trajectory, instructions: Sequence[str]) -> bool:
-    """Decide whether an episode fulfils a variant of one of the instructions. A variant replaces one thing by another.
+    """Decide whether an episode fulfils one of the instructions, perhaps with another thing in place of a named thing.
 
     For "go to the red ball", it is enough that the agent goes to any ball, box, key or door of the first state
     (`about_other_things`). The answer is False if `fulfilments` finds all results doubtful.
@@ -100,13 +100,13 @@ def _verified(level: Any, states: Any, actions: Sequence[Any], texts: Sequence[s
 
     tasks: dict[str, Any] = {text: task for text in dict.fromkeys(texts) if (task := parse(text, level)) is not None}
     found = dict.fromkeys(tasks, Fulfilment(None))
-    cells = list(level.grid.grid)  # the objects at the places that the tasks know
+    cells = list(level.grid.grid)  # the grid from which the tasks last read the places of their objects
     for index, action in enumerate([level.actions.done, *actions]):  # "done" verifies state 0, without a step
         if index:
             level.step(action)
         if not np.array_equal(encode_grid(level), states[index]):
             return None
-        if action == level.actions.drop and cells != level.grid.grid:  # otherwise, the tasks know all places
+        if action == level.actions.drop and cells != level.grid.grid:  # only then, the tasks must read the places again
             cells = list(level.grid.grid)
             for task in tasks.values():
                 level.update_objs_poss(task)

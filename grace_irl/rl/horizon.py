@@ -27,8 +27,11 @@ ABSORBED = "absorbed"
 class FixedHorizon(gymnasium.Wrapper[Any, Any, Any, Any]):
     """A wrapper that makes all episodes exactly `horizon` steps long.
 
-    No episode terminates; each is truncated at the horizon. Observation vectors get one more component, a flag that is
-    1 in the absorbing state and 0 elsewhere. The other components are 0 in the absorbing state.
+    No episode terminates; each is truncated at the horizon. If an episode reaches a terminal state before the horizon,
+    `step` returns the observation of the absorbing state instead.
+
+    Observation vectors get one more component, a flag that is 1 in the absorbing state and 0 elsewhere. The other
+    components are 0 in the absorbing state.
 
     Observations of more dimensions, such as images, keep their shape. All their values are 0 in the absorbing state. A
     policy can recognise the absorbing state if no other observation is all zeros.
@@ -39,7 +42,8 @@ class FixedHorizon(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     Raises:
         InputError: the observation space is not a `Box`, or the horizon is below 1 or above the time limit in the
-            environment's `spec`. `step` finds other time limits, when they end an episode before the horizon.
+            environment's `spec`. A time limit that `spec` does not show is found by `step`, which raises the error when
+            this limit ends an episode before the horizon.
     """
 
     def __init__(self, environment: gymnasium.Env[Any, Any], horizon: int) -> None:

@@ -51,10 +51,10 @@ class NeverInstr(ActionInstr):
 
 
 def about_other_things(text: str, things: Sequence[str]) -> list[str]:
-    """Copies of an instruction. In each copy, another thing replaces one of the instruction's things.
+    """Copies of an instruction. In each copy, one of `things` replaces one of the things that the instruction names.
 
-    There is one copy for each thing of the instruction and each replacement. A replacement has no location, such as
-    "on your left".
+    There is one copy for each pair of a named thing and a replacement, even if the two are the same. A replacement has
+    no location, such as "on your left".
 
     Args:
         text: the instruction.

@@ -141,7 +141,9 @@ class NetVecEnv(VecEnvWrapper):
 def learning_venv(
     make_env: Callable[[], Any], count: int, seed: int, pay: Pay = true_pay, gamma: float = 0.99
 ) -> Iterator[VecEnv]:
-    """A context with a vector environment in this process. `info["episode"]` holds the true returns.
+    """A context with a vector environment in this process.
+
+    At the last step of an episode, `info["episode"]["r"]` is the episode's true return.
 
     Args:
         make_env: factory of one environment.
@@ -178,7 +180,7 @@ def make_learner(observer: Observer, settings: Hyperparameters, *, device: str =
 
     Returns:
         A function that makes a learner from a vector environment, a seed, and optionally a TensorBoard folder (`log`).
-        It raises InputError for actions that do not begin at 0, and for the device "cuda" without a GPU.
+        The function raises InputError for actions that do not begin at 0, and for the device "cuda" without a GPU.
     """
     policy_class, options = network_settings(observer, settings)
     if device == "auto":
@@ -217,13 +219,13 @@ def require_from_zero(space: Any) -> None:
 
 
 class AfterUpdates(BaseCallback):
-    """A callback that shows the policy to a `Watching`, each time with all updates on the steps so far.
+    """A callback that shows the policy to a `Watching` after each step, except the last step of a rollout.
 
-    At the last step of a rollout, PPO has not yet been updated on this rollout. So the policy is shown before the next
-    rollout, or by the caller at the end (`Watching.end`).
+    PPO updates the policy after the last step of a rollout. So the callback shows the updated policy at the start of
+    the next rollout. After the last rollout, the caller shows it (`Watching.end`).
 
     Args:
-        watching: the calls of a `Watch`.
+        watching: the schedule by which a `Watch` is called and copies of the policy are kept.
     """
 
     def __init__(self, watching: Watching) -> None:
@@ -241,7 +243,7 @@ class AfterUpdates(BaseCallback):
 
 
 def learn_on(problem: PolicyProblem, seed: int, pay: Pay, watch: Watch, log: Logger | None = None) -> Trained:
-    """Train the problem's learner for the problem's number of environment steps.
+    """Train the problem's learner for the problem's number of environment steps, rounded up to whole rollouts.
 
     Args:
         problem: the problem, which provides environments, learner, steps and normalisation.

@@ -1,6 +1,6 @@
-"""Deviations from the tasks of the levels in `grace_irl.rl.levels`.
+"""Scripts that deviate from the tasks of the levels in `grace_irl.rl.levels`.
 
-A deviation is a script that does almost, but not quite, what the instruction of the level says.
+A script does almost, but not quite, what the instruction of the level says. The difference is called a deviation.
 """
 
 from __future__ import annotations

@@ -87,19 +87,19 @@ class PolicyProblem:
             If there is a goal, the last step of an episode has `info["is_success"]`. The caller must close the
             environment.
         observe: function from a trajectory of T steps to the policy's observations of its states, `(T+1, ...)`. With a
-            `horizon`, vectors from `make_env` have a last component that is 1 after the episode's end. Vectors from
-            `observe` lack this component.
+            `horizon`, vectors from `make_env` have one more component at the end: 1 in the absorbing state, else 0
+            (`grace_irl.rl.horizon`). Vectors from `observe` lack this component.
         make_learner: function from a vector environment of Stable-Baselines3 and a seed to an untrained on-policy
             algorithm of Stable-Baselines3 (PPO).
-        steps: maximum environment steps of training, summed over all environments.
+        steps: environment steps of training, summed over all environments. PPO rounds them up to whole rollouts.
         num_envs: number of environments that the learner uses in parallel.
         gamma: discount factor of the learner.
         norm_reward: whether to divide the learner's rewards by the standard deviation of their discounted return
             (`VecNormalize`). This applies to all methods.
         watches: number of calls of the callback `watch` (`PolicyMethod.train`) during training, evenly spaced. The last
             call is at the end.
-        keeps: numbers of environment steps, in rising order and below `steps`. After each number of steps, a method
-            keeps a copy of its policy (`Trained.kept`).
+        keeps: numbers of environment steps, in rising order and below `steps`. When training has reached one of them,
+            a method keeps a copy of its policy (`Trained.kept`).
         horizon: number of steps of every episode; 0 if episodes keep their own lengths. After a terminal state, an
             episode continues with reward 0 (`grace_irl.rl.horizon`).
         log: folder for the method's own logs (TensorBoard); None: no logs.

@@ -39,7 +39,7 @@ class GridFeatures(BaseFeaturesExtractor):
     of cells ahead of the agent, and the number to its right. If the agent's code is unknown, the place is the position
     in the grid.
 
-    A second layer transforms the vector of each cell. The instruction scales and shifts the result, as in BabyAI's
+    A linear layer then transforms the vector of each cell. The instruction scales and shifts the result, as in BabyAI's
     networks (FiLM, Perez et al. 2018). The features are the maximum and the mean over all cells.
 
     Args:
@@ -171,7 +171,7 @@ class NormalisedVector(BaseFeaturesExtractor):
     """A feature extractor that normalises vectors by a running mean and standard deviation.
 
     The results are clipped to ±10, as in `VecNormalize`. The statistics are part of the policy, so they are saved and
-    copied with the policy. So they are not lost if an algorithm such as GAIL replaces the learner's environment.
+    copied with the policy. They stay if an algorithm such as GAIL replaces the learner's environment.
     `NormalisingPolicy` updates the statistics.
 
     Args:

@@ -79,7 +79,7 @@ class Observer(Protocol):
         """The observer for an environment in a `FixedHorizon` wrapper, which gives all episodes the same length.
 
         In this wrapper, an episode that ends early stays in an absorbing state. Observations `(n,)` get one more
-        component, a flag that is 1 in the absorbing state.
+        component, a flag that is 1 in the absorbing state. The wrapper appends the flag; `observe` does not.
         """
         ...
 

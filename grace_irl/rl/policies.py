@@ -138,7 +138,7 @@ def value_counts(space: Any) -> NDArray[np.int64] | None:
 
 
 def uniform_log_prob(space: Any) -> float | None:
-    """Log-probability or log-density of a uniformly drawn action; None for an unbounded `Box` and other spaces."""
+    """Log-probability (discrete) or log-density (bounded `Box`) of a uniformly drawn action; None for other spaces."""
     counts = value_counts(space)
     if counts is not None:
         return -float(np.log(counts).sum())

@@ -78,7 +78,7 @@ class SpaceView:
         return ""
 
     def success(self, terminated: bool, reward: float) -> bool:  # noqa: ARG002
-        """Always False, because these environments have no goal state."""
+        """Always False, because this view knows no goal states."""
         return False
 
 

@@ -70,7 +70,7 @@ class _Told:
 
 
 def operators(task: Task, steps: int = 0, context: str = "") -> dict[str, Operator]:
-    """The operators by name.
+    """The operators by name. Each operator writes one kind of prompt.
 
     Args:
         task: the task.

@@ -31,7 +31,7 @@ LONGEST = 2_000
 _PROGRAM = re.compile(r"[0-9a-f]{16}")
 _NAME = re.compile(rf"({SHORT}|{FULL})-[0-9]{{1,9}}")
 MODULES = "modules"
-"""Part of a task's content with digests of the modules that it names; missing if it names none."""
+"""Part of a task's content with digests of the modules that the task names; missing if the task names no module."""
 _CODE = ("env", "score")  # parts of a task that may name a Python file
 
 
@@ -143,7 +143,7 @@ class TrainingPlan:
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """The parts of a task that differ between two contents, or between two sets of digests, by name.
 
-    Older versions stored no modules (`MODULES`). If `before` has none, they are not compared.
+    Older versions stored no digests of modules (`MODULES`). If `before` has no such digests, modules are not compared.
     """
     names = before.keys() | now.keys() - ({MODULES} if MODULES not in before else set())
     return sorted(name for name in names if before.get(name) != now.get(name))

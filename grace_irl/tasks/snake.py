@@ -26,7 +26,7 @@ class Snake(gymnasium.Env[NDArray[np.float64], Any]):
 
     An observation is (head x, head y, food x, food y, length), which does not show the body. An action is up, down,
     left or right. If an action points back into the neck, the snake goes straight on. The reward is 1 for food and -1
-    for death. `info["apples"]` counts the food of the episode.
+    for death. `info["apples"]` counts the food eaten so far in the episode.
     """
 
     observation_space = Box(0.0, float(SIZE * SIZE), (len(FIELDS),), np.float64)

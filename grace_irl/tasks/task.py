@@ -1,4 +1,4 @@
-"""Tasks, for which search methods design rewards. A task is a TOML file with an environment and a score of episodes."""
+"""Tasks, for which search methods design rewards. A TOML file names a task's environment and its score of episodes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "gamma": (ABOVE_0, 1),
     "gae_lambda": (0, 1),
 }
-"""Smallest and largest values of PPO's settings."""
+"""Smallest and largest valid value of each setting of PPO."""
 TRAINING: Mapping[str, type] = dict.fromkeys(("steps", "evaluations", "episodes", "max_steps"), int)
 SHORT: Mapping[str, type] = {"steps": int, "floor": float}
 
