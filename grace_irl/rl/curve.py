@@ -75,14 +75,14 @@ class Watching:
     """
 
     def __init__(self, problem: PolicyProblem, watch: Watch) -> None:
-        self._points = [round(part * problem.steps) for part in np.linspace(0, 1, problem.watches + 1)[1:]]
+        self._points = [round(part * problem.steps) for part in np.linspace(0, 1, problem.watches + 1)[1:-1]]
         self._keeps = list(problem.keeps)
         self._kept: list[Kept] = []
         self._watch = watch
         self._shown = -1
 
     def at(self, steps: int, policy: Policy) -> None:
-        """Call the `Watch` if training has reached the next of the evenly spaced numbers of steps.
+        """Call the `Watch` if training has reached the next of the evenly spaced numbers of steps. `end` does the last.
 
         Keep a copy of the policy if training has reached the next number of steps in `problem.keeps`.
 

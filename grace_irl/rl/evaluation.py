@@ -216,14 +216,14 @@ def evaluate(
 
     seeds: list[int] = np.random.default_rng(seed).integers(2**31 - 1, size=episodes).tolist()
     records: list[EpisodeSums] = []
-    scores: list[float] = []
-    recorded = None if score is None else lambda rollout: scores.append(score(rollout))
+    scores = np.zeros(episodes)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         for first in range(0, episodes, at_once):
-            records += _play(policy, make_env, seeds[first : first + at_once], deterministic, recorded)
+            some = scores[first : first + at_once]
+            records += _play(policy, make_env, seeds[first : first + at_once], deterministic, score, some)
     found = Performance.of(records)
-    return found if score is None else replace(found, scores=np.array(scores))
+    return found if score is None else replace(found, scores=scores)
 
 
 def _play(
@@ -231,18 +231,19 @@ def _play(
     make_env: Callable[[], Any],
     seeds: list[int],
     deterministic: bool,
-    recorded: Callable[[Rollout], None] | None,
+    score: Callable[[Rollout], float] | None,
+    scores: NDArray[np.float64],
 ) -> list[EpisodeSums]:
     """Play one episode per seed, in parallel. An environment makes no further step after its episode has ended.
 
-    If `recorded` is given, call `recorded` with each whole episode.
+    If `score` is given, fill in `scores`, the score of each seed's episode.
     """
     with ExitStack() as stack:
         environments = [stack.enter_context(closing(make_env())) for _ in seeds]
         records = [EpisodeSums() for _ in seeds]
         with quiet():
             observations = [each.reset(seed=seed)[0] for each, seed in zip(environments, seeds, strict=True)]
-        tapes = [Recorder(each, f"seed {seed}") for each, seed in zip(environments, seeds, strict=True) if recorded]
+        tapes = [Recorder(each, f"seed {seed}") for each, seed in zip(environments, seeds, strict=True) if score]
         running = list(range(len(environments)))
         memory: Any = None
         starts = np.ones(len(running), bool)
@@ -252,13 +253,13 @@ def _play(
             for number, action in zip(running, actions, strict=True):
                 observation, reward, terminated, truncated, info = environments[number].step(action)
                 records[number].add(float(reward), info)
-                if recorded:
+                if score:
                     tapes[number].add(action, float(reward), info)
                 if not (terminated or truncated):
                     going.append(number)
                     observations.append(observation)
-                elif recorded:
-                    recorded(tapes[number].rollout(terminated=terminated, truncated=truncated))
+                elif score:
+                    scores[number] = score(tapes[number].rollout(terminated=terminated, truncated=truncated))
             if memory is not None and len(going) < len(running):
                 kept = [running.index(number) for number in going]
                 memory = tuple(part[:, kept] for part in memory)

@@ -174,6 +174,9 @@ def test_a_score_sees_whole_episodes_and_changes_none() -> None:
         assert ((states[:-1, 2] + states[:-1, 3] > 0) == actions).all()
         assert each.trajectory.terminated == (each.length < 500)
         assert each.total == each.length
+    totals = evaluate(Waits(), lambda: observed(make), 5, 3, score=lambda episode: episode.total)
+    assert totals.scores is not None
+    assert totals.scores.tolist() == totals.returns.tolist() != sorted(totals.returns)
 
 
 def test_parts_of_a_reward_are_single_numbers() -> None:

@@ -188,12 +188,12 @@ def test_a_policy_is_shown_at_even_distances_and_once_at_the_end() -> None:
     seen: list[int] = []
     watching = Watching(problem(100, watches=4), lambda steps, policy: seen.append(steps))
     policy: Any = object()
-    for steps in range(7, 105, 7):
+    for steps in range(7, 112, 7):  # the last rollout ends at 112 steps
         watching.at(steps, policy)
-    watching.end(105, policy)
-    assert seen == [28, 56, 77, 105]
-    watching.end(105, policy)
-    assert seen == [28, 56, 77, 105]
+    watching.end(112, policy)
+    assert seen == [28, 56, 77, 112]
+    watching.end(112, policy)
+    assert seen == [28, 56, 77, 112]
     assert watching.kept == ()
     jumps = Watching(problem(100, watches=4), lambda steps, policy: seen.append(-steps))
     jumps.at(80, policy)  # three points at once
