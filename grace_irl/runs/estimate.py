@@ -301,8 +301,8 @@ def _total(
     total = sum(each.programs for each in asked)
     given = len(programs_of(config.proposer.start_from, method_of(config).width(config)))
     given += 0 if most else config.proposer.seed_synthesis
-    # Programs from `start_from` and from the synthesiser replace requests that name no parent, as `Seeded` does. These
-    # programs need no calls of the model.
+    # Programs from `start_from` and from the synthesiser answer requests that name no parent (see `Seeded`). These
+    # requests need no calls of the model.
     for place, phase in reversed([*enumerate(asked)]):
         if phase.operator in (FIRST, "plan"):
             asked[place] = replace(phase, programs=max(phase.programs - given, 0))

@@ -35,8 +35,8 @@ class GreedySearch:
     a round without a valid program, the parent stays the same. If there is no parent yet, the round requests new
     programs.
 
-    If an answer repeats an earlier program, Eureka trains the program again. Here the program competes in the new round
-    with its first score. So an answer that repeats the parent can win the round.
+    If an answer repeats an earlier program, Eureka trains a policy on the program again. Here the program competes in
+    the new round with its first score. So an answer that repeats the parent can win the round.
 
     After the last request of a round, `ask` returns `Wait` until all results of the round have arrived.
     """

@@ -172,7 +172,7 @@ class IslandSearch:
     def _judge(self, child: Scored, home: int) -> list[Fate]:
         """Add a new program to its island, unless its score is below the island's mean. Return the new fates.
 
-        In the first generation, the program is added whatever its score.
+        In the first generation, and on an empty island, the program is added whatever its score.
         """
         score, island = child.evaluation.score, self._islands[home]
         reason = f"island {home + 1}: score {shown(score)}"

@@ -1,6 +1,6 @@
 """The interface between a search and the main loop of a run, called the engine.
 
-The engine calls `Search.ask` to get a request, and `Search.tell` to return the request's result.
+The engine calls `Search.ask` to get a request, and `Search.tell` to pass the request's result to the search.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Wait:
-    """The answer of `Search.ask` if the search needs results of pending requests before its next request."""
+    """The return value of `Search.ask` if the search needs results of pending requests before its next request."""
 
 
 @dataclass(frozen=True)
