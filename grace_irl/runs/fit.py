@@ -57,7 +57,8 @@ from grace_irl.sandbox.protocol import Limits, Sandbox
 from grace_irl.version import __version__
 from grace_irl.work import Workplace
 
-# A run ends after FRUITLESS_POPULATIONS * (number of first requests, `Method.width`) answers in a row without a program.
+# A run ends after FRUITLESS_POPULATIONS * `Method.width` answers in a row without a program. `Method.width` is the
+# number of first requests, which name no parents.
 FRUITLESS_POPULATIONS = 2
 
 OpensEvaluator = Callable[[Workbench], Evaluator]
