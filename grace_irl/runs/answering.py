@@ -29,7 +29,7 @@ from grace_irl.sandbox.protocol import Inspection, Sandbox
 from grace_irl.search.protocol import Draft, Request, Result
 from grace_irl.work import Job, LocalExecutor
 
-MAX_MESSAGE = 2_000  # maximum length of the stored message about an invalid program, in characters
+MAX_MESSAGE = 2_000  # maximum length of the stored message about the problems that static checks found, in characters
 
 
 class Answering:

@@ -149,8 +149,8 @@ class Spending:
 
     Attributes:
         answers: number of answers.
-        calls: number of calls. One call may give several answers. The input tokens and the duration of the call are
-            stored with the first answer.
+        calls: number of calls. If one call gave several answers, its input tokens and its duration are stored with the
+            first of these answers only.
         tokens_in, tokens_out: input and output tokens, as the server counted them.
         cost: cost of these tokens.
         seconds: sum of the durations of all calls. It may exceed the wall time, because calls overlap.

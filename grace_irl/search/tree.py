@@ -72,7 +72,7 @@ class TreeNode:
         q: value of the node. It equals the score before the node's first expansion.
         visits: 1 for the node, plus the visits of its children, plus 1 for each expansion of the node without a valid
             child.
-        opinion: the model's own assessment of the program, from -1 to 1; 0 if there is none. The model sees no score.
+        opinion: the model's own assessment of the program, made without its score, from -1 to 1; 0 if there is none.
         depth: number of steps from the virtual root; 1 for an initial node.
     """
 

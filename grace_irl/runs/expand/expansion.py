@@ -53,7 +53,7 @@ def rounds_of(folder: Path) -> tuple[Round, ...]:
     """Read the records of the complete rounds of an expansion, in order.
 
     Raises:
-        InputError: a record from another version of grace-irl, or a folder that contains links.
+        InputError: a record that is damaged or from another version of grace-irl, or a folder that contains links.
     """
     require_no_links(folder)
     found: list[Round] = []
