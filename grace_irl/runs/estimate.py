@@ -291,7 +291,8 @@ def _total(
         opinions: operators of follow-up calls that return a text instead of a program. For each program, there is one
             call per operator.
         answer: number of tokens in one answer.
-        most: whether to assume the longest prompts, a repair of every program, and no synthesised programs.
+        most: whether to assume the longest prompts, the largest number of repairs of every program, and no synthesised
+            programs.
     """
     samples, left = config.search.samples or 1, config.stop.max_calls or math.inf
     asked = []
