@@ -29,7 +29,7 @@ from grace_irl.sandbox.protocol import Inspection, Sandbox
 from grace_irl.search.protocol import Draft, Request, Result
 from grace_irl.work import Job, LocalExecutor
 
-MAX_MESSAGE = 2_000  # maximum length of the stored message about an invalid program, in characters
+MAX_MESSAGE = 2_000  # maximum length of the stored message about the problems that static checks found, in characters
 
 
 class Answering:
@@ -41,7 +41,7 @@ class Answering:
         sandbox: sandbox for the static checks of programs.
         store: database of the run.
         records: programs that the search has received, by id. The engine adds entries to this mapping.
-        meter: store of new answers. It says whether another call may be made.
+        meter: object that stores new answers, and tells whether another call may be made.
         following: rule that chooses the next follow-up step after a result, for example a repair. It returns None to
             end the steps.
         evaluations: number of parallel evaluations. If the sandbox has more workers, their number applies instead.
@@ -69,7 +69,7 @@ class Answering:
         self._sketches: dict[str, str] = {}
         self._old = store.told()
         self._answered = store.answered()  # requests that an earlier sitting answered
-        self._called: set[int] = set()  # first requests of the groups (`Request.samples`) with a call in this sitting
+        self._called: set[int] = set()  # groups (`Request.samples`) with a call in this sitting, by their first index
         self._old_records = store.records()
         self._ignores_bar = isinstance(evaluator, Barless) and evaluator.ignores_bar
         self._in_flight: dict[tuple[str, Bar], asyncio.Future[Evaluation]] = {}
@@ -86,8 +86,8 @@ class Answering:
         Args:
             request: the request.
             bar: limits on the score. A program with a lower score is evaluated less thoroughly.
-            told: number of results that the search had received before this request. The answer depends only on these
-                results, because the speed of the work decides which later results arrive in time.
+            told: number of results that the search had received before this request. The answer must not depend on
+                later results, because the speed of the work decides which of them have arrived.
 
         Raises:
             LimitReached: the result needs a call that a limit of the run forbids.
@@ -187,7 +187,7 @@ class Answering:
     def forget(self, told: int) -> None:
         """Drop the finished evaluations of programs from the first `told` results.
 
-        Call this method only if the search had received these results before it asked the oldest request in flight. All
+        Call this method only if the search had received these results before it made the oldest request in flight. All
         requests in flight then find these programs in the records.
         """
         for key in [key for key, task in self._in_flight.items() if self._known(key[0], told) and task.done()]:
@@ -203,7 +203,7 @@ class Answering:
             raise LimitReached(reached)
 
     async def close(self) -> None:
-        """Stop all work in progress. Programs in the sandbox are not stopped; they end by themselves."""
+        """Stop the proposer and cancel the evaluations. A program that already runs in the sandbox ends by itself."""
         if isinstance(self._proposer, Stoppable):
             await self._proposer.stop()
         for task in self._in_flight.values():

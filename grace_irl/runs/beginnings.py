@@ -147,7 +147,7 @@ def require_readable(given: Sequence[GivenProgram], problem: Problem) -> None:
 
 
 def trained_before(paths: Sequence[str]) -> tuple[EarlierTraining, ...]:
-    """The training data of the runs in `--start-from`, and of the runs that these began with.
+    """The training data of the runs in `--start-from`, and of the earlier runs with whose programs these began.
 
     Reward files are skipped, because they do not list their training data.
 

@@ -59,8 +59,9 @@ class Budget:
 
     Args:
         rules: the user's stop rules.
-        fruitless: the run ends after this number of results in a row without a program, or after half this number of
-            results in a row for which the proposer had no new program (`Progress.exhausted`); None for no limit.
+        fruitless: number of results in a row without a program after which the run ends; None for no limit. The run
+            also ends after half this number of results in a row for which the proposer had no new program
+            (`Progress.exhausted`).
     """
 
     def __init__(self, rules: StopConfig, fruitless: int | None = None) -> None:
@@ -143,12 +144,13 @@ def _limit(value: float | None) -> float:
 
 @dataclass(frozen=True)
 class Spending:
-    """Totals over all stored answers, including repairs, answers about goal states and those without a result yet.
+    """Totals over all stored answers: answers to requests, with or without a result yet, and to follow-up calls, and
+    a model's answers about goal states.
 
     Attributes:
         answers: number of answers.
-        calls: number of calls. One call may give several answers. The input tokens and the duration of the call are
-            stored with the first answer.
+        calls: number of calls. If one call gave several answers, its input tokens and its duration are stored with the
+            first of these answers only.
         tokens_in, tokens_out: input and output tokens, as the server counted them.
         cost: cost of these tokens.
         seconds: sum of the durations of all calls. It may exceed the wall time, because calls overlap.

@@ -64,7 +64,7 @@ def _recorded_method(recording: Path) -> str:
 OPTIONAL = ("data.", "expand.", "search.samples", "stop.target_accuracy")
 """Prefixes of the settings that only some methods read. `Method.reads` lists the prefixes for one method."""
 ALWAYS = ("data.demos", "data.experts", "data.negatives", "data.state_columns", "data.episode_column")
-"""The settings among `OPTIONAL` that every method reads."""
+"""The settings that every method reads, although they begin with a prefix in `OPTIONAL`."""
 
 
 def is_read(key: str, method: str, task: str = "") -> bool:
@@ -103,8 +103,10 @@ def other_methods(name: str, method: str, form: Callable[[str], str] = str) -> s
 def _foreign(tree: Mapping[str, Any], method: str, wrote: object) -> set[str]:
     """Keys of settings in `tree` whose values are only the defaults of another method.
 
-    A run with `method` can ignore a setting in two cases: `method` lacks the setting, and the value is the default of
-    any other method; or a run with another method wrote the setting, and the value is the default of that method.
+    A run with `method` can ignore a setting in two cases:
+
+    - `method` lacks the setting, and the value is the default of any other method;
+    - a run with another method wrote the setting, and the value is the default of that method.
 
     Args:
         tree: values by section and key.

@@ -41,11 +41,12 @@ from grace_irl.search.protocol import (
 from grace_irl.search.ranks import merit, winner
 
 ELITES = 4
-"""Number of the best programs that count as elites in a search without a bar (`Barred`), as in GRACE's evolution."""
+"""Number of best programs that count as elites (`Bar.elite`) if the search has no bar of its own (`Barred`). GRACE's
+evolution has the same number of elites."""
 
 Prefers = Callable[[Sequence[Record], Sequence[Record]], Record]
-"""Function that chooses the best program of a run. Its arguments are the valid programs of the search, best first, and
-all programs of the run."""
+"""Function that chooses the best program of a run. Its arguments are the valid programs in `Search.best`, best first,
+and all programs of the run, valid or not."""
 
 
 @dataclass(frozen=True)
@@ -150,12 +151,12 @@ class Engine:
         self._verified: dict[str, str] = {}  # result of strict mode by program id: the problem, or ""
         self._written: Record | None = None
         self._told = 0
-        self._best: Record | None = None  # best member of the population when the last generation ended
+        self._best: Record | None = None  # first valid program of `Search.best` when the last generation ended
         self._shown: Record | None = None  # best program of all results so far
 
     @property
     def progress(self) -> Progress:
-        """The state of the run after the last result, with what all answers cost."""
+        """The state of the run after the last result, with the tokens and the cost of all answers so far."""
         return replace(self._progress, tokens=self._meter.tokens, cost=self._meter.cost)
 
     @property
@@ -188,7 +189,7 @@ class Engine:
                     if isinstance(answer, Wait):
                         raise GraceError("the search waits, but nothing is in flight: this is a defect of the search")
                     return self._concluded or "finished: every generation is done"
-                # Results of an earlier sitting need no time.
+                # No time limit applies to results of earlier sittings, which come from the store.
                 left = None if self._told < len(self._old) else self._budget.seconds_left(self._meter.seconds)
                 done, _ = await asyncio.wait({asked[0]}, timeout=left)
                 if not done:
@@ -218,9 +219,9 @@ class Engine:
     def _bar(self) -> Bar:
         """The bar of the next evaluation.
 
-        If the search has no bar (`Barred`), the `ELITES` best programs of all complete generations are the elites. Such
-        a bar does not depend on the number of requests in flight, if each generation begins after the end of the
-        previous one.
+        If the search has no bar of its own (`Barred`), the `ELITES` best programs of all complete generations are the
+        elites, and the lowest of their scores is `Bar.elite`. This bar does not depend on the number of requests in
+        flight, if no generation begins before the previous one has ended.
         """
         return self._search.bar if isinstance(self._search, Barred) else self._elites
 
@@ -276,10 +277,11 @@ class Engine:
         return self._search.generation if isinstance(self._search, Generational) else self._told // COUNTED
 
     def _completed(self, record: Record) -> Record:
-        """Evaluate a program again, with no minimum score, and store the result.
+        """Evaluate a program again, completely, and store the result.
 
         `prefer` may choose a program that the search dropped. If its score was below `Bar.floor`, the first evaluation
-        lacks figures, such as those on held-out data. All rewards are cached by now.
+        lacks figures, such as those on held-out data. The program need not run again, because strict mode has put all
+        its rewards into the cache.
         """
         (found,) = self._evaluator.evaluate([record.program], Bar(elite=float("inf")))
         evaluation = replace(found, seconds=record.evaluation.seconds + found.seconds)
@@ -307,7 +309,7 @@ class Engine:
         old = self._old.get(index)
         generation = self._generation
         known = self._records.get(result.program.id) if result.program is not None else None
-        if known is not None:  # the new evaluation may have had another bar, and the store keeps only the first one
+        if known is not None:  # the store keeps the first evaluation of a program; the new one may have another bar
             result = replace(result, evaluation=known.evaluation)
         for program, evaluation in _scored(result):
             self._records.setdefault(program.id, Record(program, evaluation, index))

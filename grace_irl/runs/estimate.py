@@ -291,7 +291,8 @@ def _total(
         opinions: operators of follow-up calls that return a text instead of a program. For each program, there is one
             call per operator.
         answer: number of tokens in one answer.
-        most: whether to assume the longest prompts, a repair of every program, and no synthesised programs.
+        most: whether to assume the longest prompts, the largest number of repairs of every program, and no synthesised
+            programs.
     """
     samples, left = config.search.samples or 1, config.stop.max_calls or math.inf
     asked = []
@@ -301,8 +302,8 @@ def _total(
     total = sum(each.programs for each in asked)
     given = len(programs_of(config.proposer.start_from, method_of(config).width(config)))
     given += 0 if most else config.proposer.seed_synthesis
-    # Programs from `start_from` and from the synthesiser replace requests that name no parent, as `Seeded` does. These
-    # programs need no calls of the model.
+    # Programs from `start_from` and from the synthesiser answer requests that name no parent (see `Seeded`). These
+    # requests need no calls of the model.
     for place, phase in reversed([*enumerate(asked)]):
         if phase.operator in (FIRST, "plan"):
             asked[place] = replace(phase, programs=max(phase.programs - given, 0))

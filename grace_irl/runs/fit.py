@@ -57,7 +57,8 @@ from grace_irl.sandbox.protocol import Limits, Sandbox
 from grace_irl.version import __version__
 from grace_irl.work import Workplace
 
-# A run ends after FRUITLESS_POPULATIONS * (population size) answers in a row without a program.
+# A run ends after FRUITLESS_POPULATIONS * `Method.width` answers in a row without a program. `Method.width` is the
+# number of first requests, which name no parents.
 FRUITLESS_POPULATIONS = 2
 
 OpensEvaluator = Callable[[Workbench], Evaluator]
@@ -456,7 +457,7 @@ def labelled(
 
 
 def _limit_of_tokens(config: Config, tokens_in: int, tokens_out: int) -> str:
-    """The stop rule that this number of tokens breaks, in words; "" for none."""
+    """The stop rule that these numbers of input and output tokens break, in words; "" for none."""
     cost = Prices(config.model.price_in, config.model.price_out).cost(tokens_in, tokens_out)
     return Budget(config.stop).may_call(tokens_in + tokens_out, cost, 0.0)
 
@@ -507,7 +508,9 @@ def require_demonstrations(config: Config) -> None:
 def _loaded(
     config: Config, demonstrations: Demonstrations | None, reason: str = "", *, new: bool
 ) -> tuple[Demonstrations, RuleChoice]:
-    """Load the demonstrations, split them into training, validation and held-out data, and choose their label rule.
+    """Load the demonstrations, choose their label rule, and split them into training, validation and held-out data.
+
+    If the settings ask for swaps, the swaps become further negative demonstrations (`runs.swaps`).
 
     Args:
         config: the configuration of the run.
@@ -557,10 +560,10 @@ def new_labelling(config: Config, demonstrations: Demonstrations | None = None, 
 
 
 def require_chat(labelling: Labelling, config: Config) -> None:
-    """Require a proposer that can name the missing goal states: a model, a person, or the caller's own proposer.
+    """Require a proposer that can name the missing goal states: a model or a person (`Kind.chat`).
 
     Raises:
-        InputError: the proposer cannot answer prompts.
+        InputError: another proposer, such as the synthesiser or the caller's own proposer.
     """
     found = proposers.PROPOSERS.get(config.proposer.name)  # None for a caller's own proposer
     if found is not None and found.chat is not None:

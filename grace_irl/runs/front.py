@@ -54,7 +54,7 @@ class FrontRow:
 
 
 def keep_sizes(store: Store, *choosers: object) -> None:
-    """Store the figures of all sizes from the last of the `choosers` (`SizesPrograms`) that has chosen a size."""
+    """Store the figures of all sizes (`SizesPrograms.sizes`) from the last of the `choosers` that has such figures."""
     known = [each.sizes for each in choosers if isinstance(each, SizesPrograms)]
     sizes = next((each for each in reversed(known) if each is not None), None)
     if sizes is not None:

@@ -204,7 +204,8 @@ def ask(
         folder, store: folder and store of the run.
         in_flight: maximum number of prompts in parallel. Each prompt is about one trajectory.
         resume: command-line arguments that resume the run, for messages. "" means `--resume FOLDER` of this run.
-        limit: function from input and output tokens so far to the stop rule that they break, in words; "" for none.
+        limit: function whose arguments are the numbers of input and output tokens so far. It returns the stop rule that
+            they break, in words, or "".
 
     Raises:
         GraceError: unusable answers, a lost server, or a stop rule. All answers are saved.
@@ -326,5 +327,5 @@ def _experts(demonstrations: Demonstrations) -> dict[str, list[Demonstration]]:
 
 
 def _within(item: Demonstration, goals: Goals) -> tuple[int, ...]:
-    """The goal states of a trajectory, checked and sorted. `goals` contains the entries of a file."""
+    """1-based indices of a trajectory's goal states from the entries `goals` of a file, checked and sorted."""
     return goals_of(item, goals) or ()

@@ -1,11 +1,11 @@
 """The choice of a run's best program: by validation episodes, by contrast, and then by size.
 
 The front contains the programs that score higher than all smaller programs. The rivals are the winner of the search and
-the programs that the training data cannot tell apart from the winner. If episodes are set aside for validation, the
-front and the rivals are compared on these episodes, and the nearly best programs compete. Otherwise, the rivals
-compete. The smallest competitor with about the highest contrast wins. Contrast is the share of other instructions under
-which a program no longer pays an expert's goal (`audit.contrast`). Contrast comes before size, because a small program
-may ignore the instruction.
+the programs that the training data cannot tell apart from the winner. If enough episodes are set aside for validation,
+the front and the rivals are compared on these episodes, and the nearly best programs compete (`sizes.nearly_best`).
+Otherwise, only the rivals compete. The smallest competitor with about the highest contrast wins. Contrast is the share
+of other instructions under which a program no longer pays an expert's goal (`audit.contrast`). Contrast comes before
+size, because a small program may ignore the instruction.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _validates(bench: Workbench) -> bool:
 
 
 def _finished(records: Sequence[Record]) -> list[Record]:
-    """The valid programs with complete evaluations, without reshaped versions, which the reshaping itself judges."""
+    """The valid programs with complete evaluations. Reshaped versions are left out, because `Reshaping` judges them."""
     return [
         each
         for each in records

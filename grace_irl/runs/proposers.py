@@ -1,6 +1,7 @@
-"""Construction of a run's proposer, and of the programs that the user gives to the run, from the configuration.
+"""Construction of a run's proposer from the configuration.
 
-A proposer is a source of programs, for example the synthesiser or a served language model.
+A proposer is a source of programs, for example the synthesiser or a served language model. If the user gives programs
+to the run, the proposer of the run brings these first.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ class Kind:
 
     Attributes:
         summary: one line for the help text.
-        check: function that checks the proposer's server or file, before a run writes any file. It returns the
-            configuration with the values that the check found, for example the model's name, or raises InputError. Its
-            last argument is a callback that shows the user one line.
+        check: function that checks, before a run writes any file, that the proposer can work with its server, its file
+            or the data. It returns the configuration with the values that the check found, for example the model's
+            name, or raises InputError. Its last argument is a callback that shows the user one line.
         make: function that makes the proposer.
         chat: function that makes the chat: the model or the person that answers prompts. None for a proposer without
             prompts.
@@ -273,7 +274,7 @@ def recorded_goals(proposer: ProposerConfig) -> tuple[GoalAnswer, ...]:
 
 
 def asking(config: Config, bench: Workbench) -> Asking | None:
-    """The chat that answers prompts, with the run's data and the settings of prompts; None without prompts.
+    """The chat of the configured proposer, with the run's data and the settings of prompts; None without a chat.
 
     Args:
         config: a configuration that `checked` returned.
@@ -288,13 +289,13 @@ def proposer(
 ) -> Proposer:
     """The proposer of a run: the configured proposer, or `brought`.
 
-    Before the programs of this proposer, the run gets the `given` programs (`given_of`), then `seed_synthesis`
-    synthesised programs. A replay adds no such programs, because its recording already includes them.
+    Before the programs of this proposer, the run gets the `given` programs, then `proposer.seed_synthesis` synthesised
+    programs. A replay adds no such programs, because its recording already includes them.
 
     Args:
         config: a configuration that `checked` returned.
         bench: the run's data, sandbox and cache of rewards.
-        given: the programs with which the run begins.
+        given: the programs with which the run begins (`beginnings.given_of`).
         brought: the caller's own proposer, or None. With such a proposer, the run gets no synthesised programs.
     """
     made = brought or kind(config.proposer.name).make(config, bench)
@@ -320,7 +321,7 @@ def kind(name: str) -> Kind:
 def destination(config: Config) -> str:
     """One line for the user: the server that gets the prompts, and the environment variable with its key.
 
-    The result is "" without a server.
+    The result is "" if no server gets prompts.
     """
     if config.proposer.name != "llm" or not config.model.url:
         return ""
@@ -332,8 +333,8 @@ def destination(config: Config) -> str:
 def settled(config: Config) -> Config:
     """The configuration with defaults for `proposer.name`, `search.samples`, `search.lag` and `data.validation`.
 
-    Values that the user gave stay unchanged. `search.samples` is the number of programs per call, and `search.lag` the
-    number of requests in flight. If the method asks for one program at a time, `search.samples` becomes None.
+    Values that the user gave stay unchanged, with one exception: `search.samples` becomes None if the method does not
+    read it. `search.samples` is the number of programs per call, and `search.lag` the number of requests in flight.
     `data.validation` becomes `VALIDATION` if the proposer has a chat (`Kind.chat`), else 0. If the method needs no
     demonstrations, `data.validation` stays None.
     """

@@ -68,7 +68,7 @@ class _Format2:
 
 @dataclass(frozen=True)
 class Record:
-    """A program that the search has received, with its score and the index of the first request that it answered."""
+    """A program that the search has received, with its score and the index of the first request that brought it."""
 
     program: Program
     evaluation: Evaluation

@@ -47,7 +47,8 @@ def with_rest(
     """Test the best program of a run on the demonstrations outside the run's sample.
 
     The files of all demonstrations are read again. The metrics and their warnings are stored, and a complete test is
-    not repeated. Nothing happens if the run has no sample, or if the evaluation of the program has no threshold.
+    not repeated. Nothing happens if the run has no sample, if the caller gave the demonstrations in memory, or if the
+    evaluation of the program has no threshold.
 
     Args:
         run: the run, whose search has ended.

@@ -249,7 +249,7 @@ def opened(folder: Path) -> Iterator[tuple[Store, Config]]:
     """Open the store and the configuration of a run for reading. Another process may still work on the run.
 
     Raises:
-        InputError: the folder is no run, or a run of a newer version.
+        InputError: the folder is no single run, is a run of a newer version, or contains links.
     """
     paths = RunPaths(folder)
     require_folder(folder)

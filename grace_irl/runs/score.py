@@ -73,7 +73,7 @@ class Score:
     Attributes:
         metrics: metrics over all tasks.
         tasks: metrics per task.
-        roles: rewards per group of states.
+        roles: statistics of the rewards, one entry per group of states.
         scale, offset: calibration of the discriminator, D = sigmoid(scale * reward + offset - log pi). Here log pi is
             the log-probability of the action, minus its mean over all steps.
         calibration: origin of scale and offset: "file" (the reward file), "fitted" (to these demonstrations) or "none".

@@ -85,7 +85,7 @@ class FateRow:
 
     Attributes:
         index: index of the request whose result led to the decision.
-        generation: number of the search's generation at the decision.
+        generation: index of the generation in which the search decided, from 0.
         fate: the decision.
     """
 

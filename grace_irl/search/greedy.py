@@ -35,8 +35,8 @@ class GreedySearch:
     a round without a valid program, the parent stays the same. If there is no parent yet, the round requests new
     programs.
 
-    If an answer repeats an earlier program, Eureka trains the program again. Here the program competes in the new round
-    with its first score. So an answer that repeats the parent can win the round.
+    If an answer repeats an earlier program, Eureka trains a policy on the program again. Here the program competes in
+    the new round with its first score. So an answer that repeats the parent can win the round.
 
     After the last request of a round, `ask` returns `Wait` until all results of the round have arrived.
     """
@@ -107,10 +107,10 @@ class GreedySearch:
         return self._choose()
 
     def _choose(self) -> list[Fate]:
-        """Choose the next parent. Return the fates of programs.
+        """Choose the parent of the next round. Return the fates of this round's programs.
 
-        The fate is "kept" for the next parent, unless it was the parent before. The fate is "dropped" for every other
-        program that this round brought for the first time.
+        The chosen program is "kept", unless it was already the parent of this round. Every other program that this
+        round brought for the first time is "dropped".
         """
         found, new = ordered(self._found.values()), {each.program.id for each in self._new}
         self._found, self._new = {}, []

@@ -52,7 +52,7 @@ class IndependentSearch:
         return Request(self._asked - 1, "initialise", seed=int(self._rng.integers(2**62)))
 
     def tell(self, result: Result) -> list[Fate]:
-        """Rank a program. Return its fate: each valid program is kept."""
+        """Record a result. Return the fate of its program, which is "kept" for each new valid program."""
         taken = self._tried.take(result)
         if isinstance(taken, Scored):
             return [Fate(taken.program.id, "kept", f"score {shown(taken.evaluation.score)}")]

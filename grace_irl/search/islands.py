@@ -47,8 +47,9 @@ class IslandSearch:
     over the scores. If the island has only one program, this program is mutated. If the island is empty, a new program
     is requested.
 
-    A child stays on its island if its score is at least the island's mean score. The mean includes earlier children of
-    the same generation. Then the island keeps only its best `size` programs.
+    The program that answers such a request joins the drawn island if its score is at least the island's mean score. The
+    mean includes programs that joined earlier in the same generation. Then the island keeps only its best `size`
+    programs.
 
     These choices are ours:
 
@@ -169,7 +170,10 @@ class IslandSearch:
         return fates
 
     def _judge(self, child: Scored, home: int) -> list[Fate]:
-        """Settle a child on its island, unless its score is below the island's mean. Return the new fates."""
+        """Add a new program to its island, unless its score is below the island's mean. Return the new fates.
+
+        In the first generation, and on an empty island, the program is added whatever its score.
+        """
         score, island = child.evaluation.score, self._islands[home]
         reason = f"island {home + 1}: score {shown(score)}"
         if self._generation > 0 and island:

@@ -22,7 +22,7 @@ class PoolSettings:
     """Settings of the pool. `rounds`, `pairs`, `planner` and `choice="score"` come from FORGE. The others are ours.
 
     Attributes:
-        first: number of new programs in the first pool.
+        first: number of new programs that the search requests for the first pool.
         rounds: maximum number of rounds after the first pool.
         pairs: number of pairs in a round. Each pair gets one child.
         size: maximum number of programs that the pool keeps after each round.
@@ -66,8 +66,8 @@ class PoolProgram:
 class PoolSearch:
     """A search that merges pairs of programs.
 
-    The search first requests `settings.first` new programs with the operator "plan". These requests have the newest
-    programs so far as ancestors, so that a new program differs from earlier ones.
+    The search first requests `settings.first` new programs, by default with the operator "plan". "plan" requests have
+    the newest programs so far as ancestors, so that a new program differs from earlier ones.
 
     Each round then draws `settings.pairs` pairs of the pool, with replacement, and requests a child of each pair
     (operator "crossover", better parent first). If the pool has less than two programs, the round requests new programs
@@ -147,9 +147,9 @@ class PoolSearch:
         return self._round == 0 or len(self._pool) < 2
 
     def _open_wave(self) -> bool:
-        """Choose the ancestors of a wave of "plan" requests that begins now.
+        """If the next request begins a wave of "plan" requests, choose the ancestors of the whole wave.
 
-        Return False if a wave would begin, but results are missing. Otherwise return True.
+        Return False if the wave cannot begin yet, because results are missing. Otherwise return True.
         """
         if not (self._plans and self._settings.planner) or self._place % self._settings.wave:
             return True

@@ -1,6 +1,6 @@
 """The interface between a search and the main loop of a run, called the engine.
 
-The engine calls `Search.ask` to get a request, and `Search.tell` to return the request's result.
+The engine calls `Search.ask` to get a request, and `Search.tell` to pass the request's result to the search.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from grace_irl.evaluate.evaluation import Bar, Evaluation
 from grace_irl.programs.program import Program
 
 COUNTED = 10
-"""Number of results that count as one generation in progress bars and stop rules, for a search without generations."""
+"""Number of results that count as one generation in progress bars and stop rules, for a search that does not count its
+generations (`Generational`)."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Wait:
-    """The answer of `Search.ask` if the search needs results of pending requests before its next request."""
+    """The return value of `Search.ask` if the search needs results of pending requests before its next request."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Result:
         program: the program, or None.
         evaluation: the program's evaluation, or None.
         failure: the reason why there is no program, in one line, for example a refusal; "" if there is a program.
-        drafts: earlier versions of the program, oldest first. Follow-up calls replaced them.
+        drafts: earlier versions of the program, oldest first. Follow-up calls, such as repairs, replaced them.
         notes: texts from follow-up calls, for example a self-assessment, by name of the call's operator.
         exhausted: whether the proposer has nothing new to propose, so that the next request will bring no program.
     """
@@ -98,7 +99,8 @@ class Fate:
 
     Attributes:
         program_id: id of the program.
-        verdict: "kept", "dropped", "duplicate", "invalid" or "repaired".
+        verdict: "kept", "dropped", "duplicate", "invalid" or "repaired". A program is "repaired" if a later version
+            replaced it (`Draft`).
         reason: one line.
     """
 
@@ -124,7 +126,11 @@ class Search(Protocol):
 
     @property
     def best(self) -> tuple[str, ...]:
-        """Ids of valid programs, best first. A run returns the first one that passes `Evaluator.verify`."""
+        """Ids of valid programs, best first.
+
+        The result of a run is the first one that passes `Evaluator.verify`, unless the method prefers another program
+        (`runs.engine.Prefers`).
+        """
         ...
 
 

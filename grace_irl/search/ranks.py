@@ -12,8 +12,9 @@ CLOSE = 1.0
 """Tolerance of `winner`, in nats. A program that separates positive from negative states beats a program that does not,
 if the log-posterior of the separating program is lower by at most this number.
 
-The log-likelihood of the labels (see `merit`) counts each misclassified state once among all states. So a program loses
-almost nothing if it wrongly gives a high reward in one state of each of several negative episodes."""
+The tolerance is needed because the log-likelihood of the labels (see `merit`) counts each misclassified state once,
+among all states. So a program loses almost nothing if it wrongly gives a high reward in one state of each of several
+negative episodes."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,12 @@ def merit(candidate: Scored) -> float:
     """The number that ranks programs: f + prior / N, with fitness f and N positive training states.
 
     The prior is the program's log-probability according to the proposer, at most 0. If the proposer gives no prior, the
-    prior is 0 and the merit is the fitness. The score of trained policies has no N, and is the merit itself.
+    prior is 0 and the merit is the fitness. If trained policies judge the program, there is no N, and the merit is the
+    score.
 
     N f is the log-likelihood of the labels if all negative states together weigh as much as N states. So N times the
-    merit is the program's log-posterior, up to a constant. With many states the prior has little effect. With eight
-    states, the prior keeps programs that fit noise behind programs that explain the data.
+    merit is the program's log-posterior, up to a constant. If N is large, the prior has little effect. If N is 8, the
+    prior ranks programs that fit noise below programs that explain the data.
     """
     evaluation, prior = candidate.evaluation, min(candidate.program.prior, 0.0)
     positives = evaluation.metrics.get("positives")

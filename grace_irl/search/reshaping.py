@@ -61,7 +61,7 @@ class Reshaping:
 
     @property
     def best(self) -> tuple[str, ...]:
-        """Ids of the kept versions, then of the best programs of the inner search."""
+        """Ids of the kept versions, most monotone first, then of the inner search's programs, best first."""
         return (*self.heirs, *self._search.best)
 
     @property
@@ -91,7 +91,7 @@ class Reshaping:
         return () if self.heirs else self._search.undecided
 
     def conclude(self) -> bool:
-        """End the first stage. Return True, because the second stage follows."""
+        """End the first stage, if it has not ended yet. Return True, because "reshape" requests may still follow."""
         self._concluded = True
         return True
 

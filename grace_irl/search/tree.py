@@ -37,7 +37,8 @@ class TreeSettings:
         exploration: weight of the exploration term at the start (lambda_0). The weight falls linearly to 0.
         eta: share of the best child's value in the parent's new value.
         fewest: minimum number of nodes that "crossover", "path" or "different" shows, including the parent.
-        most: maximum number of nodes that these operators show. Each request draws its number uniformly.
+        most: maximum number of nodes that these operators show. For each request, the number of nodes is drawn
+            uniformly from `fewest` to `most`.
         virtual_loss: whether an expansion may begin before all results of earlier expansions have arrived.
         rule: the choice of the leaf to expand. "uct" follows the paper. `TreeSearch` describes the other rules.
     """
@@ -71,7 +72,7 @@ class TreeNode:
         q: value of the node. It equals the score before the node's first expansion.
         visits: 1 for the node, plus the visits of its children, plus 1 for each expansion of the node without a valid
             child.
-        opinion: the model's own assessment of the program, from -1 to 1; 0 if there is none. The model sees no score.
+        opinion: the model's own assessment of the program, made without its score, from -1 to 1; 0 if there is none.
         depth: number of steps from the virtual root; 1 for an initial node.
     """
 
@@ -136,8 +137,10 @@ class _Expansion:
     """The requests for children of one vertex.
 
     Attributes:
+        vertex: the leaf, or the virtual root, whose children are requested.
+        requests: number of requests.
         missing: number of results that have not arrived.
-        found: number of valid programs so far.
+        found: number of new valid programs so far.
     """
 
     vertex: _Vertex
@@ -214,7 +217,10 @@ class TreeSearch:
         return self._planned.popleft()
 
     def _plan(self) -> None:
-        """Choose a leaf and draw the requests for its children, as far as the budget goes."""
+        """Choose a leaf, or the root of an empty tree, and draw the requests for its children.
+
+        All requests of the search together are at most `settings.programs`.
+        """
         parent = self._leaf() if self._vertices else self._root
         actions = (("initialise", self._settings.first),) if parent is self._root else self._settings.actions
         listed = (name for name, count in actions for _ in range(count))
@@ -228,7 +234,8 @@ class TreeSearch:
     def _leaf(self) -> _Vertex:
         if self._settings.rule != "uct":
             return self._first_leaf(self._settings.rule)
-        # The budget counts initial nodes, so the weight counts them too, unlike t in the paper's algorithm 1.
+        # `settings.programs` includes the requests for initial nodes, so the weight counts them, too. The counter t of
+        # the paper's algorithm 1 does not count them.
         weight = decayed(self._settings.exploration, self._asked, self._settings.programs)
         # The paper does not say over which nodes the value Q is normalised. This search uses all nodes.
         values = [vertex.q for vertex in self._vertices]
@@ -329,7 +336,7 @@ def uct(q: float, visits: int, share: float, parent_visits: int, low: float, hig
     Args:
         q: value of the node.
         visits: visits of the node, at least 1.
-        share: softmax of the node's opinion among its siblings (`shares`).
+        share: the node's share in the softmax over its own opinion and its siblings' opinions (`shares`).
         parent_visits: visits of the node's parent.
         low, high: lowest and highest value in the tree. If they are equal, `q` has no effect.
         weight: weight of the exploration (`decayed`).
@@ -340,13 +347,13 @@ def uct(q: float, visits: int, share: float, parent_visits: int, low: float, hig
 
 
 def shares(opinions: Sequence[float]) -> list[float]:
-    """The softmax of the opinions on siblings."""
+    """The softmax over the opinions of all children of one node, one share per child."""
     powers = [math.exp(each) for each in opinions]
     return [power / sum(powers) for power in powers]
 
 
 def decayed(initial: float, asked: int, programs: int) -> float:
-    """The weight of the exploration: `initial` before the first of `programs` requests, 0 after the last one."""
+    """The weight of the exploration, which falls linearly from `initial` to 0 as `asked` grows from 0 to `programs`."""
     return initial * (programs - asked) / programs
 
 

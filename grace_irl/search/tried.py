@@ -59,7 +59,7 @@ class Tried:
 def ordered(candidates: Iterable[Scored]) -> list[Scored]:
     """Sort programs by score, best first. Ties go to the smaller program, then to the earlier request.
 
-    `ranks.ranked` adds a program's log-prior to its score. This order ignores it, because a prior has the unit nats and
-    a score may have another one.
+    Unlike `ranks.ranked`, this order ignores the programs' priors, because a log-prior is in nats and a score may have
+    another unit.
     """
     return sorted(candidates, key=lambda each: (-round(each.evaluation.score, 9), each.program.size, each.index))

@@ -95,11 +95,10 @@ class Expanding:
         self._note: Callable[[str], None] = parts.note or (lambda _: None)
 
     def work(self, run: Run, done: Sequence[Round] = ()) -> Run:
-        """Work on the remaining rounds, and return the last run.
+        """Work on the remaining rounds, and return the result of the expansion.
 
         Args:
-            run: the run whose best program is the reward after the last complete round; the run of round 0 if no round
-                is complete.
+            run: the last run that searched for a reward; the run of round 0 if no round is complete.
             done: the complete rounds, in order.
         """
         rounds = [*done] or [self._keep(self._of_run(Round(0), run))]
@@ -128,16 +127,16 @@ class Expanding:
         return favourite(rounds, self._folder, reward, self._config, self._rule)
 
     def again(self, done: Round) -> Run:
-        """Read the run whose best program is the reward after a complete round."""
+        """Read the last run that had searched for a reward when a round was complete (`Round.run`)."""
         number = _number(done.run)
         return fits.resume(self._folder / done.run, parts=self._parts_of(number), vouched=self._vouched(number))
 
     def _round(self, this: Round, run: Run, done: Sequence[Round]) -> tuple[Run, Round]:
-        """Work on one round. Return the run whose best program is the new reward, and the round's record.
+        """Work on one round. Return the last run that searched for a reward, and the round's record.
 
         Args:
             this: the record of the previous round, but with the number of the new round.
-            run: the run whose best program is the reward before this round.
+            run: the last run that searched for a reward before this round.
             done: the complete rounds without round 0.
         """
         shaped, before = bool(this.shaped), this
@@ -292,7 +291,11 @@ class Expanding:
         return self._config.model_copy(update={"data": self._data(number), "proposer": proposer})
 
     def _reshape(self, this: Round, run: Run) -> str:
-        """Reshape the run's best program. Return the file of the best version; "" if no version rises more steadily."""
+        """Reshape the run's best program. Return the file of the best version, or "".
+
+        The result is "" if no version rises more steadily, if the program cannot be reshaped, if the settings ask for
+        no reshaping, or if this is the last round.
+        """
         if not self._config.expand.reshape or this.number >= self._config.expand.rounds:
             return ""
         self._note(
@@ -359,7 +362,7 @@ class Expanding:
             save(Demonstrations(self._demonstrations.metadata, tuple(items)), path)
 
     def _of_run(self, this: Round, run: Run) -> Round:
-        """Complete the round's record with facts about the run whose best program is the current reward."""
+        """Complete the round's record with facts about `run`, the last run that searched for a reward."""
         best = run.best
         return replace(
             this,

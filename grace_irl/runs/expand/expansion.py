@@ -53,7 +53,7 @@ def rounds_of(folder: Path) -> tuple[Round, ...]:
     """Read the records of the complete rounds of an expansion, in order.
 
     Raises:
-        InputError: a record from another version of grace-irl, or a folder that contains links.
+        InputError: a record that is damaged or from another version of grace-irl, or a folder that contains links.
     """
     require_no_links(folder)
     found: list[Round] = []
@@ -76,7 +76,7 @@ def start(
         learner: trainer of the policies; None for PPO.
 
     Returns:
-        The last run of the search, with the rounds, the folder and the reward file of the expansion.
+        The last run of the expansion, but with the expansion's folder, reward file and rounds.
 
     Raises:
         InputError: settings, data, an environment or a folder that cannot be used. Nothing is written, except in the

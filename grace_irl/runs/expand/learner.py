@@ -34,7 +34,7 @@ class Learnt:
 
     Attributes:
         policy: the file of the policy, in the training's folder.
-        steps: number of environment steps.
+        steps: number of environment steps of the training.
         paid: mean return of training episodes under the recovered reward, one value per evaluation of the policy. A
             value is None if no episode ended since the previous evaluation.
     """
@@ -67,7 +67,7 @@ class Learner(Protocol):
 
         Args:
             reward: the reward file.
-            steps: environment steps in total.
+            steps: number of environment steps of this training, including those before a checkpoint.
             seed: seed of all random generators.
             folder: folder for checkpoints.
             initial: file of the policy to start from; None for a new policy.
@@ -131,7 +131,7 @@ def train_policy(
         form: the form of the reward for training (`form_of`).
         trust: whether the reward runs in the training process, without a sandbox.
         allow_weak: whether a weak sandbox is allowed.
-        steps: environment steps in total.
+        steps: number of environment steps of this training, including those before a checkpoint.
         seed: seed of all random generators.
         folder: folder for checkpoints.
         initial: file of the policy to start from; None for a new policy.

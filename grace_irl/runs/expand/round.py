@@ -30,8 +30,8 @@ class Round:
 
     Attributes:
         number: number of the round, from 1 on; 0 is the search before any policy.
-        run: folder of the run whose best program is the reward after this round.
-        program: id of this best program.
+        run: folder of the last run that searched for a reward, in this or an earlier round.
+        program: id of the best program of `run`.
         fitness, accuracy: fitness and accuracy of this best program on the training data of `run`.
         held_out: accuracy of this best program on the held-out data of `run`; None without such data.
         changed: whether this round searched for a new reward.
