@@ -236,6 +236,7 @@ def resume(
         began = authorised(found, str(folder), kept or {}, sets, flags, vouched=vouched, in_memory=in_memory)
         config = located(resolve(sets=sets, flags=flags, base=began))
         _require_compatible(began, config, store)
+        _require_same_judge(folder, found, config)
         if vouched is None:
             require_effect(config, changed(began, config, sets, flags), "" if parts.proposer is not None else None)
         if not in_memory and not config.data.files and method_of(config).needs.demonstrations:
@@ -637,6 +638,7 @@ def _require_compatible(began: Config, config: Config, store: Store) -> None:
         config: the configuration for the resume.
         store: the store of the run.
     """
+    require_changeable(began, config)
     before, after = flat(began), flat(config)
     reshaping = any(operator == "reshape" for _, operator in store.requests().values())
     for key, value in after.items():
@@ -646,7 +648,20 @@ def _require_compatible(began: Config, config: Config, store: Store) -> None:
                 "program is being reshaped; expected no change of settings that decide when the search ends: start "
                 "a new run"
             )
-    require_changeable(began, config)
+
+
+def _require_same_judge(folder: Path, found: Config, config: Config) -> None:
+    """Refuse a task for a run that began without one, and the reverse: its scores so far are of another kind.
+
+    Args:
+        folder: the run's folder, for messages.
+        found: the configuration in the folder.
+        config: the configuration for the resume.
+    """
+    before, now = (str(flat(each).get("policy.task", "")) for each in (found, config))
+    if bool(before) != bool(now):
+        judges = ("with task " + before, "without one") if before else ("without a task", f"with task {now}")
+        raise InputError(f"{folder}: the run began {judges[0]}; expected to go on like that, not {judges[1]}")
 
 
 def require_changeable(began: Config, config: Config) -> None:

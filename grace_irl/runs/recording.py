@@ -328,7 +328,7 @@ def write_recording(store: Store, config: Config, path: Path) -> Written:
     Raises:
         InputError: the run has no answer yet, or a training is damaged.
     """
-    require_answers(store, str(path))
+    require_answers(store, str(store.folder))
     trained = trainings_of(store, config)
     told = store.told()
     about = content_of(store.trajectories())

@@ -12,7 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from grace_irl.cli import main
+from grace_irl.demos import save
+from grace_irl.runs.config import located, resolve
+from grace_irl.runs.fit import new_labelling
+from grace_irl.runs.folder import create
+from grace_irl.runs.proposers import settled
 from grace_irl.runs.store import Store
+from tests.fakes.data import vector_set
 from tests.runs.scripted_run import work
 
 ROOT = Path(__file__).parents[2]
@@ -105,3 +112,37 @@ def test_a_finished_run_ends_the_same_again(tmp_path: Path, whole: tuple[str, tu
     assert work(tmp_path / "run", "start", delay=0.0) == whole[0]
     assert work(tmp_path / "run", "resume", delay=0.0) == whole[0]
     assert memory(tmp_path / "run") == whole[1]
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Path:
+    """The folder of a run of Eureka over demonstrations, without any program so far."""
+    save(vector_set(), tmp_path / "set.parquet")
+    flags = {"method": "eureka", "data.demos": (str(tmp_path / "set.parquet"),), "proposer.name": "manual"}
+    config = settled(located(resolve(flags=flags)))
+    labelling = new_labelling(config)
+    create(tmp_path / "run", config, labelling.problem(), labelling.answers, labelling.choice.reason)
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--method", "forge"], "setting 'method' was 'eureka' when the run began and is 'forge' now"),
+        (["--task", "reacher"], "the run began without a task; expected to go on like that, not with task reacher"),
+    ],
+)
+def test_a_run_goes_on_with_its_method_and_its_judge(
+    flags: list[str], said: str, begun: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["fit", "--resume", str(begun), *flags]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert len(error.splitlines()) == 1
+
+
+def test_the_recording_of_a_run_without_answers_names_the_run(
+    begun: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["export", str(begun), "--recording", str(tmp_path / "answers.jsonl")]) == 2
+    assert f"{begun}: no recorded answers" in capsys.readouterr().err
