@@ -150,7 +150,7 @@ def scramble(
 ) -> None:
     """Write copies with other codes, axes, fields and words, so that a model's knowledge of a benchmark does not help.
 
-    A JSON file with the copies records all replacements.
+    A JSON file beside the copies lists all replacements.
 
     Example: grace-irl demos scramble babyai-go-to-obj /tmp/scrambled --seed 1
     """

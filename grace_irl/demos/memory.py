@@ -302,7 +302,7 @@ def _of_cgroups() -> Iterator[int]:
                 ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
             )
         # A group's limit also holds for the groups inside it, so the limits of all parents are checked. In a container,
-        # the kernel may state a path on the host. Then only the root of this path exists in the container.
+        # the kernel may state a path on the host. No folder of this path exists in the container, but `root` does.
         inner = Path(path.strip("/"))
         for group in (inner, *inner.parents):
             limit, used = (_number(root / group / name) for name in names[:2])

@@ -58,19 +58,19 @@ class StateView(Protocol):
 
 
 Tops = frozenset[str]
-"""Names of the parts that a reward reads, only the outermost names of nested dicts; empty if the reward names no
-parts."""
+"""Names of the parts that a reward reads; empty if the reward names no parts. A part of a nested dict counts under the
+outer name: "arm" for the part "arm/joints"."""
 
 
 def tops_of(parts: Iterable[str]) -> Tops:
-    """The outermost names of parts with names such as "arm/joints", here "arm"."""
+    """Convert names of parts to `Tops`, such as "arm/joints" to "arm"."""
     return frozenset(name.partition("/")[0] for name in parts)
 
 
 def holds_state(keys: Collection[str], tops: Tops) -> bool:
     """Whether a dict observation with these keys has the state under "state".
 
-    If the observation has all the parts in `tops`, the observation is the state itself.
+    If the reward names parts and the observation has all of them (`tops`), the observation is the state itself.
     """
     return STATE in keys and not (tops and tops.issubset(keys))
 

@@ -255,8 +255,9 @@ def components(runs: Sequence[Sequence[Point]]) -> dict[str, dict[str, Any]]:
 
     Returns:
         For each component: at most `VALUES` values, evenly spaced along the training, and the maximum, mean and minimum
-        over all evaluations. A value belongs to one evaluation of the policies. It is the mean over the curves that
-        have the component in this evaluation; None if there are no such curves.
+        over all points. A point is one evaluation during training, and each curve has a value of the component there.
+        The value in the result is the mean over the curves. Curves without the component at this point do not count; if
+        no curve has it, the value is None.
     """
     names = dict.fromkeys(name for curve in runs for point in curve for name in point.terms)
     length = min(map(len, runs), default=0)

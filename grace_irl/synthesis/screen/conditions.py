@@ -35,7 +35,8 @@ TELLING = 0.6
 """Minimum share of a task's goals in which a telling pattern holds (see `telling`). The share of other states in which
 the pattern holds is at most 1 - `TELLING`."""
 PER_ANCHOR = 8
-"""`PER_ANCHOR` times `MAX_ANCHORS` is the maximum number of conjunctions that become conditions on a screen."""
+"""Mean number of conjunctions per anchor, if there are `MAX_ANCHORS` anchors: the product of both numbers is the maximum
+number of conjunctions for all anchors together."""
 
 
 def telling(evidence: ScreenEvidence, vocabulary: Vocabulary) -> set[NodePattern]:
@@ -59,7 +60,10 @@ def telling(evidence: ScreenEvidence, vocabulary: Vocabulary) -> set[NodePattern
 
 
 def _shown(evidence: ScreenEvidence, vocabulary: Vocabulary, rows: NDArray[np.int64]) -> dict[NodePattern, float]:
-    """For each pattern on a part of the instruction, the share of these rows with the pattern, from a sample."""
+    """For each pattern that tests whether a node shows a part of the instruction: the share of these rows with such a node.
+
+    If there are more than `MAX_NEAR` rows, a sample of the rows is counted.
+    """
     sample = rows[np.linspace(0, len(rows) - 1, min(len(rows), MAX_NEAR)).astype(np.int64)]
     counted: Counter[NodePattern] = Counter()
     for screen, said in evidence.pairs[sample].tolist():
@@ -95,7 +99,8 @@ class ConditionSpace:
     def _places(self, row: int, anchor: str) -> list[tuple[int, ...]]:
         """The places in a row: the items of an anchor, or the whole screen for the anchor "".
 
-        The result has, for each place, the numbers of the looks of its nodes. A look is a node's features (`NodeLook`).
+        A place is given by the looks of its nodes. A look is a node's features (`NodeLook`), and the result has its index
+        in `evidence.looks.all`.
         """
         sight = self.evidence.sights[self.evidence.pairs[row, 0]]
         if not anchor:
@@ -110,7 +115,7 @@ class ConditionSpace:
         for row in self._goals.tolist():
             sight = self.evidence.sights[self.evidence.pairs[row, 0]]
             for name, spans in sight.items.items():
-                # An item with a single node adds nothing to the node itself.
+                # A condition on an item with a single node says no more than a test of this node.
                 if name in repeated and any(end - start > 1 for start, end in spans):
                     seen[name] += self.evidence.missed[row]
         ranked = sorted(seen, key=lambda name: (-seen[name], name))
@@ -214,9 +219,9 @@ class ConditionSpace:
         }
 
     def _counted(self) -> dict[Condition, NDArray[np.bool_]]:
-        """Conditions that at least n nodes have a certain id, or a certain flag together with an id or a class.
+        """Conditions of the form "at least n nodes have this id (or this class), and this flag".
 
-        An example is "at least 3 checked boxes". Here n is the smallest number of such nodes in any goal. If n is 1,
+        The flag may be missing from a condition with an id. An example is "at least 3 checked boxes". Here n is the smallest number of such nodes in any goal. If n is 1,
         there is no condition.
         """
         counts = [self._occurrences(row) for row in range(len(self.evidence.pairs))]
@@ -268,7 +273,7 @@ class ConditionSpace:
         return shown
 
     def _conjoined(self) -> dict[Condition, NDArray[np.bool_]]:
-        """Conditions that one item fits several patterns: the best conjunctions for each anchor."""
+        """Conditions of the form "some item fits all of these patterns": the best conjunctions for each anchor."""
         offered: dict[Condition, NDArray[np.bool_]] = {}
         for anchor, universe in self._items:
             for found in universe.best(self.evidence.signed, 4 * PER_ANCHOR):
