@@ -35,8 +35,7 @@ TELLING = 0.6
 """Minimum share of a task's goals in which a telling pattern holds (see `telling`). The share of other states in which
 the pattern holds is at most 1 - `TELLING`."""
 PER_ANCHOR = 8
-"""Mean number of conjunctions per anchor, if there are `MAX_ANCHORS` anchors: the product of both numbers is the maximum
-number of conjunctions for all anchors together."""
+"""At most `PER_ANCHOR` times `MAX_ANCHORS` conjunctions become conditions, over all anchors together."""
 
 
 def telling(evidence: ScreenEvidence, vocabulary: Vocabulary) -> set[NodePattern]:
@@ -60,7 +59,7 @@ def telling(evidence: ScreenEvidence, vocabulary: Vocabulary) -> set[NodePattern
 
 
 def _shown(evidence: ScreenEvidence, vocabulary: Vocabulary, rows: NDArray[np.int64]) -> dict[NodePattern, float]:
-    """For each pattern that tests whether a node shows a part of the instruction: the share of these rows with such a node.
+    """For each pattern that tests whether a node shows a part of the instruction: the share of rows with such a node.
 
     If there are more than `MAX_NEAR` rows, a sample of the rows is counted.
     """
@@ -99,8 +98,8 @@ class ConditionSpace:
     def _places(self, row: int, anchor: str) -> list[tuple[int, ...]]:
         """The places in a row: the items of an anchor, or the whole screen for the anchor "".
 
-        A place is given by the looks of its nodes. A look is a node's features (`NodeLook`), and the result has its index
-        in `evidence.looks.all`.
+        A place is given by the looks of its nodes, as indices of `evidence.looks.all`. A look is a node's features
+        (`NodeLook`).
         """
         sight = self.evidence.sights[self.evidence.pairs[row, 0]]
         if not anchor:
@@ -221,8 +220,8 @@ class ConditionSpace:
     def _counted(self) -> dict[Condition, NDArray[np.bool_]]:
         """Conditions of the form "at least n nodes have this id (or this class), and this flag".
 
-        The flag may be missing from a condition with an id. An example is "at least 3 checked boxes". Here n is the smallest number of such nodes in any goal. If n is 1,
-        there is no condition.
+        The flag may be missing from a condition with an id. An example is "at least 3 checked boxes". Here n is the
+        smallest number of such nodes in any goal. If n is 1, there is no condition.
         """
         counts = [self._occurrences(row) for row in range(len(self.evidence.pairs))]
         goals = [counts[row] for row in self._goals.tolist()]
