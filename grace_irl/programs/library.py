@@ -193,6 +193,9 @@ def library_source(
     return "\n\n\n".join([f'"""{head}\n"""\n\n' + "\n".join(ordered), *blocks]) + "\n"
 
 
+_TEXTS = (tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING))  # from Python 3.12 on, both exist
+
+
 def dedented(text: str) -> str:
     """A definition without its indentation. Lines within strings stay unchanged, except in docstrings."""
     lines = text.split("\n")
@@ -200,7 +203,7 @@ def dedented(text: str) -> str:
     inside: set[int] = set()
     before = tokenize.NEWLINE
     for token in tokens("\n".join(["if 1:", *lines])) if width else ():
-        if token.type == tokenize.STRING and before not in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT):
+        if token.type in _TEXTS and before not in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT):
             inside |= set(range(token.start[0] - 1, token.end[0] - 1))
         before = token.type
     moved = [line if n in inside or line[:width].strip() else line[width:] for n, line in enumerate(lines)]

@@ -125,6 +125,7 @@ def test_a_range_that_is_not_there_is_empty() -> None:
         ("    def f():\n  # odd\n        pass", "def f():\n  # odd\n    pass"),
         ('    def f():\n        return """a\n        b"""', 'def f():\n    return """a\n        b"""'),
         ('    def f():\n        """A.\n\n        B.\n        """', 'def f():\n    """A.\n\n    B.\n    """'),
+        ('    def f(x):\n        return f"""a\n        {x}"""', 'def f(x):\n    return f"""a\n        {x}"""'),
         ("    @a\n    def f(x,\n          y): pass", "@a\ndef f(x,\n      y): pass"),
     ],
 )
@@ -182,6 +183,20 @@ def test_imports_in_brackets_come_along() -> None:
     uses = reusable(usages(known, programs, ["a", "b"]), programs, ["a", "b"])
     text = library_source(uses, programs, {}, title="A library.", facts=())
     assert "from numpy import (array as arr, zeros as z,)" in text
+
+
+def test_names_in_f_strings_come_along() -> None:
+    source = (
+        "import math\n\nWIDTH = 4\nSIGN = 'x'\nWORD = f'{{SIGN}}'\n\n\n"
+        'def f(x):\n    return f\'{math.floor(x):{WIDTH}} {{SIGN}} \' rf"""{\n    WORD}"""\n'
+    )
+    programs, known = told(source, source + "\nx = 1\n")
+    uses = reusable(usages(known, programs, ["a", "b"]), programs, ["a", "b"])
+    text = library_source(uses, programs, {}, title="A library.", facts=())
+    space: dict[str, object] = {}
+    exec(compile(text, "library.py", "exec"), space)
+    assert space["f"](2.5) == "   2 {SIGN} {SIGN}"  # type: ignore[operator]
+    assert "SIGN" not in space
 
 
 def test_a_guarded_import_is_no_constant() -> None:
