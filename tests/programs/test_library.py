@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 import pytest
 
@@ -175,6 +176,28 @@ def test_what_a_function_lacks_is_said() -> None:
     assert "# it also needs g\ndef f" in text
     assert "# it also needs LIMIT as in c\ndef h" in text
     ast.parse(text)
+
+
+def test_a_function_calls_the_helper_of_its_own_program() -> None:
+    """Even if it has another name in the library. Where a new name could be wrong, a comment names the helper."""
+    first = "def near(x):\n    return x < 1\n\n\ndef far(x):\n    return not near(x)\n"
+    second = (
+        "def near(x):\n    return x < 9\n\n\ndef away(x):\n    return not near(x)\n\n\n"
+        "def wide(x, near=2):\n    return x > near\n"
+    )
+    third = "def near(x):\n    return x < {}\n\n\ndef apart(x):\n    return not near(x)\n"
+    programs, known = told(first, first + "\nx = 1\n", second, second + "\nx = 1\n", third.format(5), third.format(6))
+    order = list(programs)
+    uses = reusable(usages(known, programs, order), programs, order)
+    text = library_source(uses, programs, {}, title="A library.", facts=())
+    space: dict[str, Any] = {}
+    exec(compile(text, "library.py", "exec"), space)
+    assert [space["near"](5), space["near_2"](5)] == [False, True]
+    assert [space["far"](5), space["away"](5)] == [True, False]
+    assert space["wide"](5)
+    assert "# it also needs near as in c\ndef wide" in text
+    assert "# it also needs near as in e\ndef apart" in text
+    assert text.count("it also needs") == 2
 
 
 def test_imports_in_brackets_come_along() -> None:
