@@ -84,6 +84,8 @@ def _refusal(module: str) -> str | None:
 
 def _member_refusal(module: str, name: str) -> str | None:
     """The reason to refuse the import of a name from an allowed module; None if the import is allowed."""
+    if name == "*":
+        return f"`from {module} import *` hides which names the program uses: import them by name"
     if (said := _refusal(f"{module}.{name}")) is not None:
         return said
     if module.partition(".")[0] == "numpy" and name in contract.NUMPY_FILES:

@@ -83,6 +83,12 @@ def test_refusals_name_what_and_where(body: str, words: str) -> None:
     assert {problem.line for problem in found} <= {5, 6}
 
 
+def test_a_star_import_is_refused() -> None:
+    """Else the checks would not see what it imports, such as `save` of numpy."""
+    said = "line 1: `from numpy import *` hides which names the program uses: import them by name"
+    assert problems(reward("save('x', state)", "from numpy import *")) == [said]
+
+
 @pytest.mark.parametrize(
     "body",
     [
