@@ -266,6 +266,10 @@ def _contract(tree: ast.Module) -> tuple[list[SourceProblem], bool]:
         return [SourceProblem(reward.lineno, said, "contract")], False
     if isinstance(method, ast.AsyncFunctionDef):
         return [SourceProblem(method.lineno, "reward_fn is async; expected a plain method", "contract")], False
+    named = zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True)
+    if required := [argument.arg for argument, default in named if default is None]:
+        said = f"reward_fn requires {', '.join(required)} by name; expected (state) or (state, action, next_state)"
+        return [SourceProblem(method.lineno, said, "contract")], False
     low, high = _arity(method)
     if low <= 1 <= high:
         return [], False

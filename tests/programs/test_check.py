@@ -134,6 +134,7 @@ def test_allowed_modules_exist_and_pass(module: str) -> None:
         ("class Reward:\n    def reward_fn(self): return 1", "0 arguments", 2),
         ("class Reward:\n    def reward_fn(self, a, b): return 1", "2 arguments", 2),
         ("class Reward:\n    def reward_fn(self, a, b, c, d): return 1", "4 arguments", 2),
+        ("class Reward:\n    def reward_fn(self, s, *, a, b=1, c): return 1", "requires a, c by name", 2),
         ("class Reward:\n    async def reward_fn(self, s): return 1", "async", 2),
     ],
 )
