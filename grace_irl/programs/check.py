@@ -84,6 +84,8 @@ def _refusal(module: str) -> str | None:
 
 def _member_refusal(module: str, name: str) -> str | None:
     """The reason to refuse the import of a name from an allowed module; None if the import is allowed."""
+    if name == "*":
+        return f"`from {module} import *` hides which names the program uses: import them by name"
     if (said := _refusal(f"{module}.{name}")) is not None:
         return said
     if module.partition(".")[0] == "numpy" and name in contract.NUMPY_FILES:
@@ -264,6 +266,10 @@ def _contract(tree: ast.Module) -> tuple[list[SourceProblem], bool]:
         return [SourceProblem(reward.lineno, said, "contract")], False
     if isinstance(method, ast.AsyncFunctionDef):
         return [SourceProblem(method.lineno, "reward_fn is async; expected a plain method", "contract")], False
+    named = zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True)
+    if required := [argument.arg for argument, default in named if default is None]:
+        said = f"reward_fn requires {', '.join(required)} by name; expected (state) or (state, action, next_state)"
+        return [SourceProblem(method.lineno, said, "contract")], False
     low, high = _arity(method)
     if low <= 1 <= high:
         return [], False

@@ -152,8 +152,8 @@ def library_source(
     gives its origin and its use in the run. The comment also names definitions that the function needs and the module
     lacks. If a needed constant is longer than `MAX_CONSTANT`, or if the module has another constant of the same name,
     the comment names the constant, and the module does not define it. A method becomes a function whose first argument
-    is `self`. If several functions have the same name, the later ones get a number (`near_2`), also in their own
-    recursive calls.
+    is `self`. If several functions have the same name, the later ones get a number (`near_2`), also in the functions
+    that need them.
 
     Args:
         uses: functions to write, best first.
@@ -171,8 +171,10 @@ def library_source(
     imports: set[str] = set()
     constants: dict[str, str] = {}
     blocks: list[str] = []
+    exported = {use.known.digest: name for use, _, name in written}
     for use, base, name in written:
-        module = _module(programs[use.known.program].source)
+        program = programs[use.known.program]
+        module, own = _module(program.source), {each.name: each.digest for each in program.functions}
         text = renamed(dedented(use.known.source), base, name)
         used = _closure(names(text), module.constants)
         imports |= {module.imports[each] for each in used & module.imports.keys()}
@@ -180,17 +182,28 @@ def library_source(
         for each, value in module.constants.items():
             if each in used and constants.get(each) != value:
                 if each in constants or len(value) > MAX_CONSTANT:
-                    needs.append(f"{each} as in {use.known.program}")
+                    needs.append(f"{each} as in {program.id}")
                 else:
                     constants[each] = value
                     block.append(value)
-        needs += sorted((used & module.definitions) - taken.keys())
+        for each in sorted(used & module.definitions):
+            wanted = exported.get(own.get(each, ""), "")
+            if wanted == each:
+                continue
+            changed = renamed(text, each, wanted) if wanted and each != base and wanted not in used else text
+            if changed == text or each in names(changed):  # the name may also have another meaning here
+                needs.append(f"{each} as in {program.id}" if each in taken else each)
+            else:
+                text = changed
         said = _provenance(use, name, scores) + ([f"it also needs {', '.join(needs)}"] if needs else [])
         blocks += ["\n".join(block)] if block else []
         blocks.append("\n".join([*(f"# {plain(line)}" for line in said), text]))
     head = "\n".join(plain(line) for line in (title, "", *facts))
     ordered = [FUTURE, *([""] if imports - {FUTURE} else []), *sorted(imports - {FUTURE})]
     return "\n\n\n".join([f'"""{head}\n"""\n\n' + "\n".join(ordered), *blocks]) + "\n"
+
+
+_TEXTS = (tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING))  # from Python 3.12 on, both exist
 
 
 def dedented(text: str) -> str:
@@ -200,7 +213,7 @@ def dedented(text: str) -> str:
     inside: set[int] = set()
     before = tokenize.NEWLINE
     for token in tokens("\n".join(["if 1:", *lines])) if width else ():
-        if token.type == tokenize.STRING and before not in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT):
+        if token.type in _TEXTS and before not in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT):
             inside |= set(range(token.start[0] - 1, token.end[0] - 1))
         before = token.type
     moved = [line if n in inside or line[:width].strip() else line[width:] for n, line in enumerate(lines)]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import re
 import subprocess
 import sys
 import threading
@@ -182,6 +183,19 @@ def statements(found: Iterable[TokenInfo]) -> Iterator[list[TokenInfo]]:
             line.append(token)
 
 
+_FIELD_OF_F_STRING = re.compile(r"\{([^{}]*)")
+
+
 def names(text: str) -> set[str]:
-    """All names and keywords in a Python source."""
-    return {token.string for token in tokens(text) if token.type == tokenize.NAME}
+    """All names and keywords in a Python source, also in f-strings.
+
+    Up to Python 3.11, an f-string is a single token. Words in its format specifications then count as names, too.
+    """
+    found: set[str] = set()
+    for token in tokens(text):
+        if token.type == tokenize.NAME:
+            found.add(token.string)
+        elif token.type == tokenize.STRING and "f" in re.split("['\"]", token.string, maxsplit=1)[0].lower():
+            for field in _FIELD_OF_F_STRING.findall(token.string.replace("{{", "")):
+                found.update(re.findall(r"\b[^\W\d]\w*", field))
+    return found

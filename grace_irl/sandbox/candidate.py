@@ -292,7 +292,7 @@ def _text(error: BaseException) -> str:
     """An exception as `Type: message`. The program may define the exception's class, so even `str` may fail."""
     name = type(error).__name__ or "an exception without a name"
     try:
-        said = str(error)
+        said = str.__str__(str(error))  # without methods of a subclass of str, which may fail later
     except BaseException:
         said = "(its message cannot be shown)"
     return f"{name}: {said}"[:2000] if said else name

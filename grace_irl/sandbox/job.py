@@ -268,7 +268,7 @@ class RunTally:
     ) -> None:
         self.lengths = lengths
         self._limits, self._debug, self._passes = limits, tuple(debug), passes
-        self._texts = [""] * len(self._debug)
+        self._texts: dict[DebugRequest, str] = {}
         self._sum = Outcome("ok")
         self._covered = 0
 
@@ -285,14 +285,12 @@ class RunTally:
         return self._sum.status == "ok" and min(self.left.wall_s, self.left.cpu_s) > 0
 
     def requests(self, part: slice) -> list[DebugRequest]:
-        """The debug requests of the portion `part`, with positions relative to the start of the portion."""
-        return [replace(r, position=r.position - part.start) for r in self._debug if _within(r, part)]
+        """The debug requests of the portion `part`, each once, with positions relative to the start of the portion."""
+        return [replace(request, position=request.position - part.start) for request in self._asked(part)]
 
     def add(self, part: slice, outcome: Outcome) -> None:
         """Add the outcome of the portion `part`."""
-        asked = [slot for slot, request in enumerate(self._debug) if _within(request, part)]
-        for slot, text in zip(asked, outcome.debug, strict=False):  # not strict: a failed portion has no texts
-            self._texts[slot] = text
+        self._texts.update(zip(self._asked(part), outcome.debug, strict=False))  # a failed portion has no texts
         self._covered = part.stop
         before = self._sum
         self._sum = replace(
@@ -310,8 +308,8 @@ class RunTally:
         if self._covered < len(self.lengths):
             message = f"stopped after {self._sum.wall_s:.1f} s, {self._sum.cpu_s:.1f} s of CPU: the time limit"
             return replace(self._sum, status="timeout", message=message, rewards=(), debug=())
-        return replace(self._sum, debug=tuple(self._texts))
+        return replace(self._sum, debug=tuple(self._texts[request] for request in self._debug))
 
-
-def _within(request: DebugRequest, part: slice) -> bool:
-    return bool(part.start <= request.position < part.stop)
+    def _asked(self, part: slice) -> list[DebugRequest]:
+        """The debug requests of the portion `part`, each once."""
+        return [each for each in dict.fromkeys(self._debug) if part.start <= each.position < part.stop]

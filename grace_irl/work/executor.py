@@ -65,14 +65,14 @@ class JobFuture(Future[Any]):
     def __init__(self) -> None:
         super().__init__()
         self.end: Callable[[], None] | None = None
-        """A function that ends the job's process; None while the job has no process."""
+        """A function that ends the job's process, even while it is being started; None for a service, and for a job
+        that does not run."""
 
     def cancel(self) -> bool:
         """Cancel a waiting job, or end the process of a running one. `result()` then raises `CancelledError`.
 
         Returns:
-            Whether the job was cancelled. The result is False for a finished job, for a running service, and for a job
-            whose process is just being started.
+            Whether the job was cancelled. The result is False for a finished job and for a running service.
         """
         if super().cancel():
             return True

@@ -272,4 +272,6 @@ def _renew() -> None:
 
         np.random.seed()  # else all forks would share the state of the global generator
     if (torch := sys.modules.get("torch")) is not None:
-        torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0))))
+        first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # "4,2" has a number for each level
+        threads = int(first) if first.isdecimal() else 0
+        torch.set_num_threads(threads or len(os.sched_getaffinity(0)))

@@ -145,18 +145,20 @@ class LocalExecutor:
         """Run a job, and return its result."""
         if job.task in self._services:
             return self._services[job.task](**job.arguments)
-        if self._closed:
-            raise CancelledError
-        process = self._start(job)
+        process: Running | None = None
         cancelled = threading.Event()
 
         def end() -> None:
             cancelled.set()
-            process.end()
+            if process is not None:
+                process.end()
 
         future.end = end
         try:
             if self._closed:  # `close` may have run before `future.end` was set
+                raise CancelledError
+            process = self._start(job)
+            if cancelled.is_set():  # during the start, `end` had no process
                 end()
             return process.result(tell or (lambda _: None))
         except Exception:

@@ -155,11 +155,11 @@ class Pulse:
     def stopped(self) -> bool:
         """Whether the file is absent, or this object has seen no change of the file for `STALE_S` seconds."""
         try:
-            said = self._path.read_text()
+            said: str | None = self._path.read_text()
         except FileNotFoundError:
             return True
         except OSError:
-            said = self._last or ""
+            said = self._last
         if said != self._last:
             self.seen = self._last is not None
             self._last, self._since = said, time.monotonic()

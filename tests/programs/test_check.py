@@ -83,6 +83,12 @@ def test_refusals_name_what_and_where(body: str, words: str) -> None:
     assert {problem.line for problem in found} <= {5, 6}
 
 
+def test_a_star_import_is_refused() -> None:
+    """Else the checks would not see what it imports, such as `save` of numpy."""
+    said = "line 1: `from numpy import *` hides which names the program uses: import them by name"
+    assert problems(reward("save('x', state)", "from numpy import *")) == [said]
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -128,6 +134,7 @@ def test_allowed_modules_exist_and_pass(module: str) -> None:
         ("class Reward:\n    def reward_fn(self): return 1", "0 arguments", 2),
         ("class Reward:\n    def reward_fn(self, a, b): return 1", "2 arguments", 2),
         ("class Reward:\n    def reward_fn(self, a, b, c, d): return 1", "4 arguments", 2),
+        ("class Reward:\n    def reward_fn(self, s, *, a, b=1, c): return 1", "requires a, c by name", 2),
         ("class Reward:\n    async def reward_fn(self, s): return 1", "async", 2),
     ],
 )

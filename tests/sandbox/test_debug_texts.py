@@ -29,6 +29,13 @@ def test_debug_text_follows_its_state(sandbox: Sandbox, mode: Mode) -> None:
 
 
 @BOTH
+def test_requests_for_one_state_get_the_same_text(sandbox: Sandbox, mode: Mode) -> None:
+    wanted = [DebugRequest(1, 3), DebugRequest(0, 0), DebugRequest(1, 3)]
+    outcome = sandbox.run(COUNTER, sandbox.put(vectors()), [2, 1], mode=mode, debug=wanted)
+    assert outcome.debug == ("4: 1006", "1: 2000", "4: 1006")
+
+
+@BOTH
 def test_debug_text_is_untrusted(sandbox: Sandbox, mode: Mode) -> None:
     source = one("return 1") + (
         "    def debug_fn(self, state):\n        return '\\x1b[31mred\\x1b]0;title\\x07\\r\\x00\\u202e' + 'ä' * 100\n"

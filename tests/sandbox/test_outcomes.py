@@ -33,6 +33,9 @@ from tests.sandbox.samples import BOTH, COUNTER, one, vectors
         (one("return 'x' * 10 ** 12"), "memory", "MemoryError"),
         (one("raise SystemExit"), "killed", "SystemExit"),
         (one("raise type('', (Exception,), {})"), "runtime", "an exception without a name (state 0 of trajectory 0)"),
+        ("class Text(str):\n  def __format__(self, spec):\n    raise RuntimeError\n"
+         "class Error(Exception):\n  def __str__(self):\n    return Text('odd')\n" + one("raise Error"),
+         "runtime", "Error: odd (state 0 of trajectory 0)"),
         (one("while True: pass"), "timeout", "the time limit"),
     ],
 )  # fmt: skip

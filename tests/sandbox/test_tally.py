@@ -19,12 +19,12 @@ def test_a_whole_run() -> None:
     requests = [DebugRequest(2, 0), DebugRequest(0, 1), DebugRequest(2, 0)]
     tally = RunTally(LENGTHS, Limits(wall_s=10, cpu_s=5), requests)
     assert tally.requests(slice(0, 2)) == [DebugRequest(0, 1)]
-    assert tally.requests(slice(2, 3)) == [DebugRequest(0, 0), DebugRequest(0, 0)]
+    assert tally.requests(slice(2, 3)) == [DebugRequest(0, 0)]  # each state once
     tally.add(slice(0, 2), part(2, "b", peak_mb=9.0))
     assert (tally.left.wall_s, tally.left.cpu_s) == (8, 4)
-    tally.add(slice(2, 3), part(1, "a", "c"))
+    tally.add(slice(2, 3), part(1, "a"))
     outcome = tally.outcome()
-    assert (outcome.status, outcome.debug, len(outcome.rewards)) == ("ok", ("a", "b", "c"), 3)
+    assert (outcome.status, outcome.debug, len(outcome.rewards)) == ("ok", ("a", "b", "a"), 3)
     assert (outcome.cpu_s, outcome.wall_s, outcome.peak_mb) == (2, 4, 9)
 
 

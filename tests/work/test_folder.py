@@ -259,6 +259,21 @@ def test_jobs_of_a_dead_process_are_missed_once(tmp_path: Path, monkeypatch: pyt
     assert not any(job.claimed or (job.folder / "told.jsonl").exists() for job in jobs[1:])
 
 
+def test_a_file_that_cannot_be_read_shows_no_change(tmp_path: Path) -> None:
+    """As if a file server is down when a worker first looks at a heartbeat."""
+    path = tmp_path / "claim"
+    path.mkdir()
+    pulse = stored.Pulse(path)
+    assert not pulse.stopped()
+    path.rmdir()
+    path.write_text("name 0\n")
+    assert not pulse.stopped()
+    assert not pulse.seen
+    path.write_text("name 1\n")
+    assert not pulse.stopped()
+    assert pulse.seen
+
+
 def test_an_executor_leaves_nothing_behind(tmp_path: Path) -> None:
     with worker(tmp_path, "--wait", "60"), FolderExecutor(tmp_path, 1) as executor:
         assert executor.submit(Job(f"{TASKS}:add", {"first": 1, "second": 1})).result(60) == 2

@@ -44,6 +44,13 @@ def look(tell: Tell) -> dict[str, Any]:
     }
 
 
+def threads(tell: Tell) -> int:
+    """The number of threads of torch in a job's process."""
+    import torch
+
+    return torch.get_num_threads()
+
+
 def forked(job: Job) -> JobProcess:
     return JobProcess(replace(job, imports=SLOW))
 
@@ -90,6 +97,18 @@ def test_variables_that_count_at_the_start_of_python_need_another_server() -> No
     assert other["path"] == changed
     assert other["parent"] != one["parent"]
     until(lambda: not there(one["parent"]))  # nobody needs it
+
+
+@pytest.mark.slow
+def test_torch_has_the_threads_of_the_outermost_level() -> None:
+    """OpenMP takes a number for each level of nesting, and ignores a setting that it does not understand."""
+    wanted = {"3": 3, "4,2": 4} | dict.fromkeys(("", "0", "many"), len(os.sched_getaffinity(0)))
+    found = {}
+    with LocalExecutor(1) as executor:
+        for each in wanted:
+            job = Job(f"{HERE}:threads", environment={"OMP_NUM_THREADS": each}, imports=("torch",))
+            found[each] = executor.submit(job).result(60)
+    assert found == wanted
 
 
 def test_a_job_that_ends_at_once_is_no_trouble() -> None:

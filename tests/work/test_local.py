@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pytest
 from grace_irl.errors import InputError
 from grace_irl.testing.executors import TASKS, ExecutorSuite, there, until
 from grace_irl.work import Executor, Job, LocalExecutor
+from grace_irl.work.process import JobProcess
 
 BEGIN = """
 import sys
@@ -68,6 +71,24 @@ def test_a_task_is_imported_neither_from_the_current_directory_nor_by_a_log_s_na
         with pytest.raises(Exception, match="No module named 'evil'"):
             future.result(60)
     assert other.read_text() == "kept"
+
+
+def test_a_job_is_cancelled_while_its_process_is_being_started() -> None:
+    """The process ends as soon as it exists."""
+    begun, go = threading.Event(), threading.Event()
+
+    def start(job: Job) -> JobProcess:
+        begun.set()
+        assert go.wait(60)
+        return JobProcess(job)
+
+    with LocalExecutor(1, start=start) as executor:
+        future = executor.submit(Job(f"{TASKS}:wait_for", {"path": "never"}))
+        assert begun.wait(60)
+        assert future.cancel()
+        go.set()
+        with pytest.raises(CancelledError):
+            future.result(60)
 
 
 def test_an_executor_needs_a_worker() -> None:
