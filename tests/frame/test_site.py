@@ -143,7 +143,7 @@ def test_the_api_shows_arguments_and_what_docstrings_cite(site: Path) -> None:
     article = read(site / "api" / "index.html").xpath("//article")[0]
     text = article.text_content()
     assert "max_memory: int | str | None" in text
-    assert "All trajectories count as experts', whatever their role in the data." in " ".join(text.split())
+    assert "All trajectories count as expert trajectories, whatever their role in the data." in " ".join(text.split())
     assert ":::" not in text
     assert "docs/" not in text
     assert article.xpath(".//p//a[@href='../contract/']")
