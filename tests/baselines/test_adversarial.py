@@ -58,7 +58,7 @@ def ppo(venv: Any, seed: int, **options: Any) -> PPO:
 SMALL = {"steps_per_disc_update": 16, "demo_batch_size": 64}
 
 
-@pytest.mark.parametrize("name", ["airl", "gail"])
+@pytest.mark.parametrize("name", [pytest.param("airl", marks=pytest.mark.slow), "gail"])
 def test_a_transition_into_the_end_of_an_episode_holds_its_last_observation(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,7 +111,7 @@ def test_a_centred_reward_has_no_sign(name: str) -> None:
         assert (rollout > 0).any()
 
 
-@pytest.mark.parametrize("name", ["airl", "gail"])
+@pytest.mark.parametrize("name", [pytest.param("airl", marks=pytest.mark.slow), "gail"])
 def test_what_is_paid_is_positive_unless_episodes_end_with_success(name: str) -> None:
     """-log(1 - D) > 0 is the reason for `reads_length`; where success ends an episode, it pays for not finishing."""
     assert (paid(name, pays="positive") > 0).all()

@@ -69,6 +69,7 @@ def test_an_unknown_method_is_refused_with_what_there_is() -> None:
         load_method("sqil")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_a_seed_gives_the_same_policy_again_and_another_one_does_not(name: str) -> None:
     asked, method = problem(512, settings=QUICK), load_method(name, **SMALL[name])
@@ -77,6 +78,7 @@ def test_a_seed_gives_the_same_policy_again_and_another_one_does_not(name: str) 
     assert not all(np.array_equal(one, same) for one, same in zip(first, other, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_looking_at_a_policy_does_not_change_what_is_learnt(name: str) -> None:
     asked, method = problem(1024, watches=3, settings=QUICK), load_method(name, **SMALL[name])

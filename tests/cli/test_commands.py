@@ -377,7 +377,7 @@ sys.exit(main())
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
 def test_signals_at_the_beginning_and_at_the_end_are_no_sudden_death(number: int) -> None:
     for at_end, code, said in ((False, 128 + number, "interrupted"), (True, 2, "absent: no such file")):
         program = SIGNALLED.replace("NUMBER", str(int(number))).replace("AT_END", str(at_end))
@@ -396,6 +396,7 @@ sys.exit(code)
 """
 
 
+@pytest.mark.slow
 def test_fit_imports_no_simulator_and_no_torch(demos: Path, tmp_path: Path) -> None:
     arguments = ["fit", "--demos", str(demos), "--out", str(tmp_path / "run"), "--generations", "0", "--max-calls", "2"]
     done = subprocess.run([sys.executable, "-c", HEAVY, *arguments], capture_output=True, text=True, cwd=ROOT)
@@ -449,7 +450,10 @@ def test_a_reason_that_is_cut_says_so() -> None:
     assert _short("x" * 121) == "x" * 119 + "…"
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    "closed",
+    [pytest.param(">&-", marks=pytest.mark.slow), pytest.param("2>&-", marks=pytest.mark.slow), "<&- >&- 2>&-"],
+)
 def test_closed_streams_are_the_null_device(closed: str, demos: Path, tmp_path: Path) -> None:
     fit = ["fit", "--demos", str(demos), "--out", str(tmp_path / "run"), "--max-calls", "2"]
     line = shlex.join([sys.executable, str(ROOT / "cli.py"), *fit])

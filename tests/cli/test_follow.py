@@ -102,6 +102,7 @@ def test_a_run_is_followed_as_long_as_its_process_lives(run: Path, capsys: pytes
     assert "no process works on the run any more, and it did not end" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_killed_process_is_noticed(waiting: tuple[Path, subprocess.Popen[str]]) -> None:
     folder, process = waiting
     following = started("show", folder, "--follow")

@@ -42,6 +42,7 @@ def shards(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @needs_android
 @pytest.mark.parametrize("keep", ["embed", "refer", "none"])
 def test_real_screens_from_shards_by_select_and_back(keep: Keep, shards: Path, tmp_path: Path) -> None:

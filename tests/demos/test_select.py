@@ -221,6 +221,7 @@ def test_a_shortage_is_known(tmp_path: Path) -> None:
     assert (one.missing, one.states) == (2, 6)
 
 
+@pytest.mark.slow
 @needs_android
 @pytest.mark.parametrize("name", ["out.parquet", "out.tfrecord"])
 def test_real_screens(tmp_path: Path, name: str) -> None:

@@ -69,6 +69,7 @@ def test_an_executed_notebook_holds_no_time_no_path_and_no_random_id(script: Pat
     assert sys.version.split()[0] not in json.dumps(notebook["metadata"])
 
 
+@pytest.mark.slow
 def test_what_differs_by_its_time_alone_is_left_as_it_is(script: Path) -> None:
     run(script)
     before = script.with_suffix(".ipynb").read_bytes()
@@ -77,6 +78,7 @@ def test_what_differs_by_its_time_alone_is_left_as_it_is(script: Path) -> None:
     assert script.with_suffix(".ipynb").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_check_shows_what_differs_and_writes_nothing(script: Path) -> None:
     missing = run("--check", script)
     assert missing.returncode == 1

@@ -123,6 +123,7 @@ def helps() -> dict[str, tuple[int, str]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", BENCHMARKS, ids=[path.stem for path in BENCHMARKS])
 def test_benchmarks_say_how_they_are_run(path: Path, helps: dict[str, tuple[int, str]]) -> None:
     assert ast.get_docstring(ast.parse(path.read_text()))

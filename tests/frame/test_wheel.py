@@ -46,6 +46,7 @@ def test_the_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     assert {name.split("/")[0] for name in held} == tops
 
 
+@pytest.mark.slow
 def test_an_installed_wheel_offers_the_baselines(wheel: Path, tmp_path: Path) -> None:
     """Its entry points name them; without imitation, one line says how to install it."""
     zipfile.ZipFile(wheel).extractall(tmp_path / "installed")

@@ -39,6 +39,7 @@ def test_refused_before_it_is_taken_or_read_in_parts(case: str, tmp_path: Path) 
     assert ended.seconds < 60, ended
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["action_text", "instruction", "task"])
 def test_a_text_in_all_rows_is_in_memory_once(column: str, tmp_path: Path) -> None:
     """Three gigabytes, when every row had its own."""

@@ -49,13 +49,13 @@ def changed(model: Path, path: Path, data: dict[str, Any], parts: dict[str, byte
     "kwargs",
     [
         {"net_arch": [10**8]},  # which a machine has the memory for
-        {"net_arch": [10**9]},
+        pytest.param({"net_arch": [10**9]}, marks=pytest.mark.slow),
         {"net_arch": [10**9, 10**9]},
-        {"net_arch": {"pi": [64, 64], "vf": [10**9]}},
+        pytest.param({"net_arch": {"pi": [64, 64], "vf": [10**9]}}, marks=pytest.mark.slow),
         {"net_arch": [1] * 100_000},
-        {"net_arch": [10**30]},
+        pytest.param({"net_arch": [10**30]}, marks=pytest.mark.slow),
         {"net_arch": [-1]},
-        {"net_arch": "64"},
+        pytest.param({"net_arch": "64"}, marks=pytest.mark.slow),
         {"net_arch": [True]},
     ],
 )

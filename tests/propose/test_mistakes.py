@@ -152,6 +152,7 @@ def test_every_wrong_state_that_is_shown_is_marked() -> None:
     assert re.findall(r"^(\d+): \{reward 0.5 WRONG\}", text, re.MULTILINE) == [str(n) for n in range(6, 14)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", [7, 9])
 def test_a_resumed_run_asks_what_it_would_have_asked(cut: int, tmp_path: Path) -> None:
     def asked(folder: Path) -> dict[int, str]:

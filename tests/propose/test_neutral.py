@@ -157,7 +157,9 @@ def spied(monkeypatch: pytest.MonkeyPatch) -> Spied:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("mixed", [False, True], ids=["plain", "scrambled"])
+@pytest.mark.parametrize(
+    "mixed", [pytest.param(False, id="plain"), pytest.param(True, marks=pytest.mark.slow, id="scrambled")]
+)
 def test_no_operator_names_what_the_data_come_from(kind: str, mixed: bool, tmp_path: Path, spied: Spied) -> None:
     world = two_tasks(kind, tmp_path / "BabyAI-and-Hopper")
     paths = world.paths

@@ -228,6 +228,7 @@ class Carrying(FakeLearner):
         return super().train(reward, steps, seed, folder, initial, shaped=shaped)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("centres", "begun_with"), [((1.2, 1.1, 0.0), ["", "1", "1"]), ((1.1, 1.2), ["", "1", "2"])])
 def test_the_policy_that_the_new_reward_likes_best_goes_on(
     centres: tuple[float, ...], begun_with: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -98,6 +98,7 @@ def test_a_predicate_is_found_with_few_episodes_held_out(tmp_path: Path) -> None
     assert run.best.held_out.auc > 0.98
 
 
+@pytest.mark.slow
 def test_a_resumed_run_has_the_same_front(sums: Run, tmp_path: Path) -> None:
     """Resume analyses the data again, and comes to the same figures."""
     out = tmp_path / "run"
@@ -126,7 +127,7 @@ def test_without_names_the_places_are_found_all_the_same(tmp_path: Path) -> None
     assert "distance(x0, x1, x2, x3) <=" in run.best.source
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_scrambled_vectors_have_a_reward_that_tells_most_states_apart(seed: int, tmp_path: Path) -> None:
     """Scrambling permutes and rescales the components, so differences do not converge, and no place is found."""
     run = grace_irl.fit(goals(scramble=seed), out=tmp_path / "run", held_out=0.0, generations=1)

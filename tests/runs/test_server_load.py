@@ -20,7 +20,7 @@ SLOW = 4.0  # seconds that the first answers take, while the others come to stan
     ("steady", "concurrency", "most"),
     [
         (True, 32, 32),
-        (True, 3, 3),
+        pytest.param(True, 3, 3, marks=pytest.mark.slow),
         (False, 32, 2),  # a generation of 8 programs, 4 to a request, is all that can be asked
     ],
 )

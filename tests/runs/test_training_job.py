@@ -31,6 +31,7 @@ def learner(notes: list[str], **flags: object) -> PpoLearner:
     return found
 
 
+@pytest.mark.slow
 def test_a_training_in_a_process_of_its_own_gives_the_policy_that_one_here_gives(tmp_path: Path) -> None:
     path, folder, notes = tmp_path / "reward.py", tmp_path / "1" / "training", list[str]()
     path.write_text(REWARD)

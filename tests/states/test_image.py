@@ -228,6 +228,7 @@ def fitted(folder: Path, demos: Path, server: ChatServer, *more: str) -> None:
     assert main(command) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["last", "goal"])
 def test_a_model_that_sees_recovers_the_reward(rule: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.savez(
@@ -261,6 +262,7 @@ def test_a_model_that_sees_recovers_the_reward(rule: str, tmp_path: Path, capsys
     assert 'aria-label="the image of state' in page
 
 
+@pytest.mark.slow
 def test_a_model_sees_the_scrambled_pictures(tmp_path: Path) -> None:
     paths = [str(tmp_path / name) for name in ("set.parquet", "copy.parquet")]
     save(balls(), tmp_path / "set.parquet")
