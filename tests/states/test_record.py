@@ -282,6 +282,12 @@ def test_a_scrambled_copy_says_nothing_and_keeps_what_is_equal(tmp_path: Path) -
         np.testing.assert_array_equal(back.reshape(pixels.shape), theirs["pixels"])
 
 
+def test_whole_numbers_that_scrambling_would_overflow_are_refused() -> None:
+    states = RecordStates({"x": np.array([[5], [5 - 2**63]])})
+    with pytest.raises(InputError, match=r"part 'x': .* times its factor is beyond int64; expected smaller whole"):
+        RECORD.draw_scrambler(states, 0).states(states, str, "set")
+
+
 def test_prompts_name_parts() -> None:
     problem = label(records(), "last")
     view = view_of(problem.items, problem.metadata)
