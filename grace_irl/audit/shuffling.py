@@ -99,5 +99,7 @@ def _restore(mixed: dict[str, NDArray[Any]], pooled: dict[str, NDArray[Any]], fe
             continue
         width = int(np.prod(array.shape[1:], dtype=np.int64))
         columns = [number - first for number in features if first <= number < first + width]
-        array.reshape(len(array), width)[:, columns] = pooled[name].reshape(len(array), width)[:, columns]
+        flat = array.reshape(len(array), width)  # a copy if the array is in Fortran order
+        flat[:, columns] = pooled[name].reshape(len(array), width)[:, columns]
+        mixed[name] = flat.reshape(array.shape)
         first += width

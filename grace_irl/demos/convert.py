@@ -5,6 +5,7 @@ A copy has another format, or scrambled states: random replacements remove the m
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -184,7 +185,7 @@ def _copy(
     table: ScrambleMap | None,
     screenshots: Keep = "embed",
 ) -> Copied:
-    if Path(source).resolve() == Path(target).resolve():
+    if os.path.realpath(source) == os.path.realpath(target):
         raise InputError(f"{target}: source and target are the same; expected another name")
     header = _restated(opened.header, stated)
     metadata = table.metadata(header.metadata) if table else header.metadata

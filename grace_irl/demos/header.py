@@ -181,13 +181,18 @@ class HeaderBuilder:
         """Update the header from one demonstration.
 
         Raises:
-            InputError: the named parts of the states differ in name, type or shape from those of the first
-                demonstration.
+            InputError: the states are not of the set's kind. Or their named parts differ in name, type or shape from
+                those of the first demonstration.
         """
         trajectory = demonstration.trajectory
         self._roles.add(demonstration.role)
         self._tasks[demonstration.task] = None
         kind = trajectory.state_kind
+        if not self._metadata.state_kind.recognises(trajectory.states):
+            raise InputError(
+                f"{trajectory.source or 'trajectory'}: {kind.name} states in a set of {self._metadata.kind} states; "
+                "expected one kind: write them to files of their own"
+            )
         shape = kind.shape(trajectory.states)
         parts = tuple(part for part in kind.layout(trajectory.states) if part.name)
         if parts:

@@ -6,6 +6,7 @@ One trajectory is in memory at a time.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -161,12 +162,12 @@ class Selector:
         self._label = label
         self._progress = progress or (lambda _: None)
         outs = [str(selection.out) for selection in selections]
-        places = Counter(Path(out).resolve() for out in outs)
-        twice = next((out for out in outs if places[Path(out).resolve()] > 1), None)
+        places = Counter(map(os.path.realpath, outs))
+        twice = next((out for out in outs if places[os.path.realpath(out)] > 1), None)
         if twice is not None:
             raise InputError(f"{twice}: two selections for one file; expected a file for each: rename one")
-        sources = {Path(file).resolve() for file in self._files}
-        clash = next((out for out in outs if Path(out).resolve() in sources), None)
+        sources = {os.path.realpath(file) for file in self._files}
+        clash = next((out for out in outs if os.path.realpath(out) in sources), None)
         if clash is not None:
             raise InputError(f"{clash}: source and target are the same; expected another name")
         self._set = SetOfFiles(self._files, kind, columns=columns)

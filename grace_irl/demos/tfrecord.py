@@ -27,7 +27,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 _HEADER = struct.Struct("<QI")
 _CHECKSUM = struct.Struct("<I")
 _CHUNK = 1024 * 1024
-_NAME = re.compile(r"-\d{5}-of-\d{5}$|\.tfrecords?(\.gz)?$")
+_NAME = re.compile(r"-\d{5}-of-\d{5}$|\.tfrecords?(\.gz)?$", re.IGNORECASE)
 _FEATURES = b"\x0a"
 """First byte of a `tf.train.Example`: the protobuf tag of its only field, `features`."""
 
@@ -39,7 +39,7 @@ def is_name(path: str | Path) -> bool:
 
 def is_in_folder(path: Path) -> bool:
     """Whether a file is a TFRecord file, by its name, or by its first bytes if its suffix is `.gz` or missing."""
-    return path.is_file() and (is_name(path) or (path.suffix in ("", ".gz") and is_tfrecord(path)))
+    return path.is_file() and (is_name(path) or (path.suffix.lower() in ("", ".gz") and is_tfrecord(path)))
 
 
 def is_tfrecord(path: Path) -> bool:

@@ -153,7 +153,9 @@ class Trajectory:
         for name, least in (("rewards", -np.finfo(np.float64).max), ("log_probs", -np.inf)):  # log(0) = -inf is valid
             column = getattr(self, name)
             if column is not None and (column.ndim != 1 or not ((column >= least) & (column < np.inf)).all()):
-                found = f"{name} of shape {column.shape}" if column.ndim != 1 else f"{name} that are not finite"
+                found = (
+                    f"{name} of shape {column.shape}" if column.ndim != 1 else f"{name} that are missing or not finite"
+                )
                 raise InputError(
                     f"{where}: {found}; expected one finite number for each step: clean the data, or leave {name} out"
                 )

@@ -170,8 +170,8 @@ def brief(
     """Make the common part of all prompts of a run from the training data of a problem.
 
     Args:
-        problem: the labelled demonstrations. Of held-out demonstrations, only task names and roles are read. Of
-            validation demonstrations, only roles are read.
+        problem: the labelled demonstrations. Of held-out and validation demonstrations, only task names and roles are
+            read.
         answer_format: the requested format of programs.
         context: the user's own knowledge, which the data do not show (`--context FILE`); "" for none.
         budget: limits of prompts; None for the default.
@@ -181,7 +181,8 @@ def brief(
         InputError: there is no view for the problem's kind of states.
     """
     budget = budget or PromptBudget()
-    names = neutral_names(item.task for item in (*problem.train, *problem.held_out))
+    # Questions about goal states cover all splits. Training tasks come first, as in the report.
+    names = neutral_names(item.task for item in sorted(problem, key=lambda item: item.demonstration.side != "train"))
     items = renamed(problem.train, names)
     view = view_of(items, problem.metadata)
     instructions = [item.trajectory.extra_info for item in items if item.trajectory.extra_info]

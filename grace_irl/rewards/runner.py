@@ -69,6 +69,7 @@ class RewardRunner(Protocol):
 
         Raises:
             GraceError: the program fails or returns a value that is not a finite number.
+            InputError: a state has other parts or another shape than the first state of the first episode.
         """
         ...
 
@@ -108,12 +109,17 @@ class _Runner:
 
     def __init__(self, name: str, reads: Reads) -> None:
         self._name, self._reads = name, reads
+        self._layout: StateLayout | None = None
 
     def _check(self, begins: Sequence[Begin]) -> None:
-        """Check the first state of the first episode. This method assumes that later states have the same form."""
-        if begins:
-            self._reads.require_state(begins[0].state, self._name)
-            self._reads = Reads()
+        """Check the first state of the first episode. It fixes the layout of all states."""
+        if begins and self._layout is None:
+            state = begins[0].state
+            self._reads.require_state(state, self._name)
+            kind = kind_of_state(state, self._name)
+            if getattr(state, "dtype", None) != np.uint8:  # eight times as many bytes would slow down images
+                state = kind.as_state(state)
+            self._layout = StateLayout.of(kind, state)
 
     def close(self) -> None:
         """See `RewardRunner`."""
@@ -166,6 +172,9 @@ class InProcessRunner(_Runner):
     ) -> TurnRewards:
         """See `RewardRunner`."""
         self._check(begins)
+        if self._layout is not None:
+            for state in (*states, *(begin.state for begin in begins)):
+                self._layout.required(state)
         return self._turn(slots, actions, states, begins, terms=self._terms)[0]
 
     def post(
@@ -305,17 +314,13 @@ class SandboxedRunner(_Runner):
     def _running(self, begins: Sequence[Begin]) -> RewardSession:
         """The session of running episodes. The session opens when the first episodes begin."""
         self._check(begins)
+        if self._layout is None:
+            raise InputError(f"{self._name}: a step before any episode began; expected reset() first")
         if self._session is None:
-            if not begins:
-                raise InputError(f"{self._name}: a step before any episode began; expected reset() first")
-            state = begins[0].state
-            kind = kind_of_state(state, self._name)
-            if getattr(state, "dtype", None) != np.uint8:  # eight times as many bytes would slow down images
-                state = kind.as_state(state)
             self._session = RewardSession(
                 self._source,
                 self._name,
-                StateLayout.of(kind, state),
+                self._layout,
                 terms=self._terms,
                 allow_weak=self._allow_weak,
             )

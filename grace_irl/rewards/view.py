@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Metadata
+from grace_irl.errors import InputError
 from grace_irl.programs.parts import Shape
 from grace_irl.states.record import rows_of
 
@@ -76,12 +77,22 @@ def holds_state(keys: Collection[str], tops: Tops) -> bool:
 
 
 def state_of(observation: Any, tops: Tops = frozenset()) -> Any:
-    """The state in an observation: an array itself, a dict itself, or the entry "state" of a dict (`holds_state`)."""
+    """The state in an observation: an array itself, a dict itself, or the entry "state" of a dict (`holds_state`).
+
+    Raises:
+        InputError: a tuple or list of arrays of different shapes.
+    """
     if isinstance(observation, dict):
         if not holds_state(observation.keys(), tops):
             return observation
         observation = observation[STATE]
-    return observation if isinstance(observation, dict) else np.asarray(observation)
+    try:
+        return observation if isinstance(observation, dict) else np.asarray(observation)
+    except ValueError:
+        raise InputError(
+            f"an observation that is {type(observation).__name__} of arrays of different shapes; expected one array, a "
+            "text or a dict: give the environment a wrapper that shows them so"
+        ) from None
 
 
 def states_of(observations: Any, count: int, tops: Tops = frozenset()) -> NDArray[Any]:

@@ -96,7 +96,10 @@ def kind_of_state(state: Any, where: str) -> StateKind:
 
 
 def _kinds_of_state(state: Any) -> tuple[StateKind, ...]:
-    return tuple(kind for kind in KINDS.values() if kind.recognises_state(state))
+    try:
+        return tuple(kind for kind in KINDS.values() if kind.recognises_state(state))
+    except ValueError:  # a tuple or list of arrays of different shapes
+        return ()
 
 
 def kinds_of_space(space: Any) -> tuple[StateKind, ...]:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from grace_irl.errors import InputError
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -372,7 +374,12 @@ class StateKind(ABC):
         """One state of an environment or a file in the form that programs receive: a fresh, writable copy."""
 
     def online(self, states: Sequence[Any]) -> States:
-        """The states of a trajectory, from single states of an environment."""
+        """The states of a trajectory, from single states of an environment.
+
+        Raises:
+            InputError: the states have different shapes or different parts.
+        """
+        require_one_form([self.separated(state) for state in states])
         return np.stack([np.asarray(state) for state in states])
 
     def copied(self, state: Any) -> Any:
@@ -423,6 +430,29 @@ class KindChoice:
         """One line for the user: the kind, the reason and how to choose another kind."""
         named = ", ".join(kind.name for kind in self.others)
         return f"states are {self.kind.plural}: {self.reason}{f' (--kind chooses otherwise: {named})' if named else ''}"
+
+
+def require_one_form(states: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse an episode whose states change their parts or the shape of a part.
+
+    Args:
+        states: the parts of each state (`StateKind.separated`), in order.
+
+    Raises:
+        InputError: a state differs from the first one.
+    """
+    first, *later = (
+        {name: "a text" if isinstance(value, str) else f"shape {np.shape(value)}" for name, value in parts.items()}
+        for parts in states
+    )
+    for step, form in enumerate(later, 1):
+        changed = next((name for name in {**first, **form} if form.get(name) != first.get(name)), None)
+        if changed is not None:
+            raise InputError(
+                f"{f'part {changed!r} of ' if changed else ''}the state after step {step}: "
+                f"{form.get(changed, 'missing')}; expected {first.get(changed, 'no such part')}, as in the first "
+                "state: correct the environment"
+            )
 
 
 def layout_of(name: str, array: NDArray[Any]) -> PartLayout:

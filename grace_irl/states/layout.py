@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
 from grace_irl.states import kind_named
@@ -66,10 +67,18 @@ class StateLayout:
         Raises:
             InputError: the state does not fit the layout.
         """
+        return b"".join(map(_encoded, self.parts, self.required(state)))
+
+    def required(self, state: Any) -> list[NDArray[Any] | str]:
+        """The values of a state's parts, in the order of the bytes. The types of numbers are not checked.
+
+        Raises:
+            InputError: the state has other parts, or a part is no text or has another shape.
+        """
         values = self.kind.separated(state)
         if len(values) != len(self.parts) or any(part.name not in values for part in self.parts):
             raise InputError(f"a state of {_names(values)}; expected {_names([part.name for part in self.parts])}")
-        return b"".join(map(_encoded, self.parts, (values[part.name] for part in self.parts)))
+        return [_required(part, values[part.name]) for part in self.parts]
 
     def received(self, receive: Receive) -> bytes:
         """The bytes of the next state that another process has sent, not yet decoded."""
@@ -133,16 +142,26 @@ def _layout(name: str, value: Any) -> PartLayout:
     return PartLayout(name, array.dtype.str, array.shape)
 
 
-def _encoded(part: PartLayout, value: Any) -> bytes:
+def _required(part: PartLayout, value: Any) -> NDArray[Any] | str:
     if part.is_text:
         if not isinstance(value, str):
             raise InputError(f"part {part.name!r} of a state is {type(value).__name__}; expected a text")
-        data = value.encode()
-        return LENGTH.pack(len(data)) + data
-    which = f"part {part.name!r} of a state" if part.name else "a state"
-    found, dtype = np.asarray(value), np.dtype(part.dtype)
+        return value
+    found = np.asarray(value)
     if found.shape != part.shape:
-        raise InputError(f"{which} of shape {found.shape}; expected {part.shape}, as the first one")
+        raise InputError(f"{_which(part)} of shape {found.shape}; expected {part.shape}, as the first one")
+    return found
+
+
+def _which(part: PartLayout) -> str:
+    return f"part {part.name!r} of a state" if part.name else "a state"
+
+
+def _encoded(part: PartLayout, found: NDArray[Any] | str) -> bytes:
+    if isinstance(found, str):
+        data = found.encode()
+        return LENGTH.pack(len(data)) + data
+    dtype = np.dtype(part.dtype)
     if found.dtype == dtype:
         return found.tobytes()
     numbers = found.dtype.kind in "biuf"
@@ -150,7 +169,9 @@ def _encoded(part: PartLayout, value: Any) -> bytes:
         array = found.astype(dtype) if numbers else np.zeros(part.shape, dtype)
     rounded = found.dtype.kind == dtype.kind == "f"
     if not numbers or not (rounded or (array == found).all()):
-        raise InputError(f"{which}: {found.dtype}; expected {dtype}, as in the first one: give all states one type")
+        raise InputError(
+            f"{_which(part)}: {found.dtype}; expected {dtype}, as in the first one: give all states one type"
+        )
     return array.tobytes()
 
 

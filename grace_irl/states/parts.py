@@ -145,7 +145,11 @@ class PartMap:
         return cls(str(about["name"]), order, scale, codes)
 
     def apply(self, array: NDArray[Any], where: str) -> NDArray[Any]:
-        """The scrambled copy of a numeric part."""
+        """The scrambled copy of a numeric part.
+
+        Raises:
+            InputError: the part does not fit the map, or int64 does not hold the result.
+        """
         flat = array.reshape(len(array), -1)
         if flat.shape[1] != len(self.order) or bool(self.codes) != (array.dtype == np.uint8):
             raise InputError(
@@ -157,7 +161,13 @@ class PartMap:
         elif array.dtype.kind == "f":
             changed = (flat * np.array(self.scale)).astype(array.dtype)
         else:
-            changed = flat.astype(np.int64) * np.array(self.scale, np.int64)
+            scale = np.array(self.scale, np.int64)
+            changed = flat.astype(np.int64) * scale
+            if (changed // scale != flat).any():
+                raise InputError(
+                    f"{where}: a number times its factor is beyond int64; expected smaller whole numbers: subtract the "
+                    "first one, or leave this part out"
+                )
         return changed.reshape(array.shape)
 
 

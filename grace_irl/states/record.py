@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
 from grace_irl.states.image import IMAGE
-from grace_irl.states.kind import Census, PartLayout, Parts, Scrambler, StateKind, States, layout_of
+from grace_irl.states.kind import Census, PartLayout, Parts, Scrambler, StateKind, States, layout_of, require_one_form
 from grace_irl.states.masks import require_unmasked
 from grace_irl.states.texts import pack, require_utf8
 from grace_irl.states.vector import require_int64
@@ -229,6 +229,7 @@ class RecordKind(StateKind):
     def online(self, states: Sequence[Any]) -> RecordStates:
         """See `StateKind`."""
         rows = [self.separated(state) for state in states]
+        require_one_form(rows)
         parts: dict[str, NDArray[Any]] = {}
         for name, first in rows[0].items():
             values = [row[name] for row in rows]

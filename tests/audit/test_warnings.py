@@ -132,6 +132,20 @@ def test_a_field_that_is_constant_within_episodes_as_the_cue() -> None:
     assert "constant-field" not in codes(examined(alike, NEARNESS, "all"))
 
 
+def test_a_cue_in_arrays_of_columns() -> None:
+    """NumPy may store an array column by column (Fortran order)."""
+    rng = np.random.default_rng(0)
+    roles: tuple[Role, ...] = ("expert", "negative")
+    items = []
+    for role in roles:
+        for _ in range(24):
+            states = np.asfortranarray(rng.random((12, 2, 3)))
+            states[:, 0, 0] = rng.uniform(0.8, 1.0) if role == "expert" else rng.uniform(0.0, 0.7)
+            items.append(Demonstration(Trajectory(RecordStates({"m": states}), np.zeros(11)), role))
+    found = examined(Demonstrations(Metadata("record"), tuple(items)), "return state['m'][0, 0]", "all")
+    assert "by m[0, 0], which hardly changes within an episode" in warned(found, "constant-field").found
+
+
 def test_goals_in_other_places_are_a_fault_of_the_data_even_if_the_reward_does_not_use_them() -> None:
     found = examined(drawn(goal_reaching, fields=("x", "goal")), NEARNESS, "all")
     assert "goal hardly changes within an episode and alone tells" in warned(found, "constant-field").found

@@ -149,7 +149,7 @@ CASES: dict[str, tuple[Callable[[Path], Path], tuple[str, ...]]] = {
     ),
     "null reward": (
         write_parquet(lambda t: t.set_column(0, "episode", pa.array([0] * 3)).append_column("reward", NULLS)),
-        ("episode 0: rewards that are not finite",),
+        ("episode 0: rewards that are missing or not finite",),
     ),
     "null episode": (
         write_parquet(lambda t: t.set_column(0, "episode", pa.array([0, None, 1]))),

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from grace_irl.demos import load
 from grace_irl.demos.conditions import Conditions
+from grace_irl.demos.convert import convert
 from grace_irl.demos.files import iter_trajectories
 from grace_irl.demos.select import Selected, Selection, Selector
 from grace_irl.demos.trajectory import Demonstration
-from grace_irl.errors import InputError
+from grace_irl.errors import InputError, NoSuchFileError
 from tests.demos.choosing import SHIPPED, chosen, demonstration, numbered, stored, values_of
 from tests.demos.equality import assert_same
 from tests.demos.ui.data import ALARM, ELEMENTS, HISTORIES, needs_android
@@ -165,6 +166,15 @@ def test_sources_and_targets_that_clash(tmp_path: Path) -> None:
         Selector([], [Selection(str(tmp_path / "x.parquet"))])
     with pytest.raises(InputError, match="--seed -1"):
         Selector([source], [Selection(str(tmp_path / "x.parquet"))], -1)
+
+
+def test_links_in_a_loop_are_no_file(tmp_path: Path) -> None:
+    for name, other in (("a.parquet", "b.parquet"), ("b.parquet", "a.parquet")):
+        (tmp_path / name).symlink_to(tmp_path / other)
+    with pytest.raises(NoSuchFileError, match=r"a\.parquet: no such file"):
+        Selector([tmp_path / "a.parquet"], [Selection(str(tmp_path / "out.parquet"))]).choose()
+    convert(numbered(tmp_path / "in.parquet", range(3)), tmp_path / "a.parquet")  # takes the place of the link
+    assert len(load([tmp_path / "a.parquet"], role="expert")) == 3
 
 
 def test_a_source_that_changes_between_the_readings(tmp_path: Path) -> None:

@@ -113,6 +113,7 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
         ("android_control-00000-of-00020", lambda: b"", True),  # a name that says so, whatever is wrong with it
         ("x.tfrecord", lambda: b"", True),
         ("x.tfrecords.gz", lambda: b"junk", True),
+        ("x.TFRecord.GZ", lambda: b"junk", True),
         ("x", lambda: b"", False),
         ("x", lambda: b"\x1f\x8b", False),
         ("x", lambda: gzip.compress(b"{}"), False),
@@ -127,6 +128,12 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
 def test_which_file_is_one(name: str, content: Callable[[], bytes], expected: bool, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content())
     assert tfrecord.is_tfrecord(tmp_path / name) == expected
+
+
+def test_gzip_in_capitals_is_one_in_a_folder(tmp_path: Path) -> None:
+    path = tmp_path / "x.GZ"
+    path.write_bytes(gzip.compress(struct.pack("<QI", 9, 0) + b"\x0a"))
+    assert tfrecord.is_in_folder(path)
 
 
 def test_a_folder_is_none(tmp_path: Path) -> None:

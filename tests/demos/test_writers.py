@@ -86,6 +86,14 @@ def test_what_does_not_fit_what_came_before(vectors: Demonstrations, case: Forma
     assert nothing_left(path)
 
 
+@pytest.mark.parametrize("case", HOLD_ARRAYS, ids=lambda case: case.name)
+def test_states_of_another_kind_than_before(vectors: Demonstrations, case: FormatCase, path: Path) -> None:
+    grid = replace(vectors[0].trajectory, states=np.zeros((5, 4, 4, 3), np.int64), kind="", source="the odd one")
+    with pytest.raises(InputError, match="the odd one: grid states in a set of vector states; expected one kind"):
+        save(replace_item(vectors, grid), path, case.name)
+    assert nothing_left(path)
+
+
 def replace_item(whole: Demonstrations, odd: Trajectory) -> Demonstrations:
     """A set of two, the second of which no constructor would have let through."""
     changed = object.__new__(Demonstrations)

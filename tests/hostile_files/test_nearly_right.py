@@ -53,7 +53,7 @@ def set_of(**parts: Any) -> Demonstrations:
 
 ARRAYS: dict[str, tuple[dict[str, Any], str]] = {
     "rewards of texts": ({"rewards": np.array(["a"] * 4)}, "rewards are <U1"),
-    "a reward that is not finite": ({"rewards": np.array([np.nan, 1, 1, 1])}, "rewards that are not finite"),
+    "a reward that is not finite": ({"rewards": np.array([np.nan, 1, 1, 1])}, "rewards that are missing or not finite"),
     "rewards in two columns": ({"rewards": np.ones((4, 2))}, "rewards of shape"),
     "one role for all": ({"roles": np.array("expert")}, "1 entries in 'roles' for 2 episodes"),
     "ends that are texts": ({"truncated": np.array(["no", "yes"])}, "expected one bool each"),

@@ -14,7 +14,7 @@ import pytest
 from grace_irl.cli import main
 from grace_irl.demos import load, save
 from grace_irl.demos.convert import scramble
-from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Split, Trajectory
 from grace_irl.methods.grace_operators import OPERATORS
 from grace_irl.propose import manual
 from grace_irl.propose.briefing import brief, neutral_names
@@ -266,3 +266,18 @@ def test_a_task_has_one_letter_in_all_prompts_of_a_run() -> None:
     plain = brief(asked.grids(tasks=("near", "far")))
     assert plain.names == {"near": "A", "far": "B"}
     assert plain.tasks == ("A", "B")
+
+
+def test_tasks_of_every_split_have_a_letter() -> None:
+    """Goal states are asked for in all splits. The letters follow the report: training tasks come first."""
+    problem = asked.grids()
+    first = problem.train[0]
+    sides: tuple[Split, ...] = ("validation", "held_out")
+    others = [
+        replace(first, demonstration=replace(first.demonstration, task=f"{side} only", split=side)) for side in sides
+    ]
+    assert brief(replace(problem, items=(*others, *problem.items))).names == {
+        "default": "A",
+        "validation only": "B",
+        "held_out only": "C",
+    }

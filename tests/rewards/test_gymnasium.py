@@ -21,6 +21,7 @@ from grace_irl.programs.export import export_source
 from grace_irl.rewards.gymnasium import RewardEnv
 from grace_irl.rewards.runner import InProcessRunner
 from grace_irl.rl.environments import make
+from grace_irl.states import as_state
 from tests.rewards.recorders import EPISODE, RANDOM, STEPS, Numbered
 
 GRID = """
@@ -213,6 +214,19 @@ def test_observations_that_hold_no_state_are_records() -> None:
     environment = RewardEnv(Texts(0), InProcessRunner(source, "reward.py"))
     environment.reset()
     assert environment.step(0)[1] == 8.0
+
+
+def test_observations_of_arrays_of_different_shapes_are_refused() -> None:
+    class Uneven(Numbered):
+        def _state(self) -> Any:
+            return np.zeros(2), np.zeros(3)
+
+    environment = RewardEnv(Uneven(0), InProcessRunner(VECTOR, "reward.py"))
+    with pytest.raises(InputError, match="an observation that is tuple of arrays of different shapes; expected"):
+        environment.reset()
+    for state in ((np.zeros(2), np.zeros(3)), [[1], [1, 2]]):
+        with pytest.raises(InputError, match=rf"a state that is {type(state).__name__}; expected numbers"):
+            as_state(state)
 
 
 def test_observations_that_are_changed_underneath_are_refused(tmp_path: Path) -> None:

@@ -56,6 +56,25 @@ def test_states_that_begin_as_bytes_may_go_on_as_other_numbers(
         assert made.turn((0,), None, [later]).rewards.tolist() == [7.0]
 
 
+@pytest.mark.parametrize("runner", [InProcessRunner, SandboxedRunner])
+@pytest.mark.parametrize("begins", [False, True], ids=["the next step", "the next episode"])
+@pytest.mark.parametrize(
+    ("first", "later", "said"),
+    [
+        (np.zeros(2), np.zeros(3), r"a state of shape \(3,\); expected \(2,\), as the first one"),
+        ({"a": 0.0}, {"b": 0.0}, "a state of parts 'b'; expected parts 'a'"),
+        ({"a": "x"}, {"a": 0.0}, "part 'a' of a state is ndarray; expected a text"),
+    ],
+)
+def test_later_states_have_the_form_of_the_first_one(
+    runner: type[InProcessRunner | SandboxedRunner], begins: bool, first: Any, later: Any, said: str
+) -> None:
+    with runner("class Reward:\n    def reward_fn(self, state):\n        return 1.0\n", "r") as made:
+        made.turn((), None, (), [Begin(0, first, "")])
+        with pytest.raises(InputError, match=said):
+            made.turn((), None, (), [Begin(0, later, "")]) if begins else made.turn((0,), None, [later])
+
+
 def test_states_that_bytes_do_not_hold_are_refused_in_the_sandbox() -> None:
     with SandboxedRunner(
         "class Reward:\n    def reward_fn(self, state):\n        return float(state[0])\n", "r"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from grace_irl.propose.briefing import brief
 from grace_irl.propose.material import Material
 from grace_irl.propose.views.registry import view_of
 from grace_irl.sandbox import open_sandbox
-from grace_irl.states import as_state
+from grace_irl.states import as_state, kind_of_state
 from grace_irl.states.layout import StateLayout
 from grace_irl.states.record import MOST_PARTS, RECORD, RecordStates
 from grace_irl.states.texts import pack
@@ -200,6 +201,21 @@ def test_parts_that_cannot_be_used_are_refused(parts: dict[str, np.ndarray], sai
         Trajectory(RecordStates(parts))
 
 
+@pytest.mark.parametrize(
+    ("first", "later", "said"),
+    [
+        ({"a": 1}, {"b": 2}, "part 'a' of the state after step 1: missing; expected shape ()"),
+        ({"a": 1}, {"a": 1, "b": "x"}, "part 'b' of the state after step 1: a text; expected no such part"),
+        ({"a": np.zeros(2)}, {"a": np.zeros(3)}, "part 'a' of the state after step 1: shape (3,); expected shape (2,)"),
+        ({"a": "x"}, {"a": 3}, "part 'a' of the state after step 1: shape (); expected a text"),
+        (np.zeros(2), np.zeros(3), "the state after step 1: shape (3,); expected shape (2,)"),
+    ],
+)
+def test_states_that_change_their_form_within_an_episode_are_refused(first: Any, later: Any, said: str) -> None:
+    with pytest.raises(InputError, match=f"^{re.escape(said)}, as in the first state: correct the environment$"):
+        kind_of_state(first, "here").online([first, later])
+
+
 def test_a_set_has_one_form() -> None:
     one, other = RecordStates({"x": np.zeros((2, 1))}), RecordStates({"x": np.zeros((2, 1), np.int64)})
     items = tuple(Demonstration(Trajectory(states, source="a"), "expert") for states in (one, other))
@@ -264,6 +280,12 @@ def test_a_scrambled_copy_says_nothing_and_keeps_what_is_equal(tmp_path: Path) -
         back = np.empty_like(pixels.reshape(len(pixels), -1))
         back[:, about["pixels"]["order"]] = np.argsort(codes)[pixels.reshape(len(pixels), -1)]
         np.testing.assert_array_equal(back.reshape(pixels.shape), theirs["pixels"])
+
+
+def test_whole_numbers_that_scrambling_would_overflow_are_refused() -> None:
+    states = RecordStates({"x": np.array([[5], [5 - 2**63]])})
+    with pytest.raises(InputError, match=r"part 'x': .* times its factor is beyond int64; expected smaller whole"):
+        RECORD.draw_scrambler(states, 0).states(states, str, "set")
 
 
 def test_prompts_name_parts() -> None:

@@ -100,7 +100,9 @@ class Dialect:
         if most is not None:  # the server accepts the parameter that this message names, but not its value
             known = self.most_tokens
             self.most_tokens = min(most, known or most)
-            return [] if self.most_tokens == known else [f"the model writes answers of at most {most} tokens"]
+            if self.most_tokens != known:
+                news.append(f"the model writes answers of at most {most} tokens")
+            return news
         named = rejected_parameters(failure, DROPPABLE & set(payload))
         if payload.get("response_format", {}).get("type") == "json_schema" and not self.schema_works:
             # llama.cpp refuses OpenAI's form with status 500. A single error 500 may have another cause.

@@ -133,3 +133,11 @@ def test_a_system_text_opens_the_users_where_the_template_has_no_place_for_it() 
     dialect = Dialect()
     assert len(dialect.learn(refusal("System role not supported"), payload(dialect), 1)) == 1
     assert payload(dialect)["messages"] == [{"role": "user", "content": "who you are\n\nwhat to do"}]
+
+
+def test_a_refusal_that_says_two_things_gives_two_notes() -> None:
+    said = refusal("System role not supported. This model supports at most 64 completion tokens")
+    assert [each.split(":")[0] for each in Dialect().learn(said, payload(Dialect()), 1)] == [
+        "the model accepts no system message",
+        "the model writes answers of at most 64 tokens",
+    ]
