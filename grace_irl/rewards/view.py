@@ -96,7 +96,14 @@ def state_of(observation: Any, tops: Tops = frozenset()) -> Any:
 
 
 def states_of(observations: Any, count: int, tops: Tops = frozenset()) -> NDArray[Any]:
-    """The states in the observations of a vector environment: `(count, ...)`, or `(count,)` dicts for records."""
+    """The states in the observations of a vector environment: `(count, ...)`, or `(count,)` dicts for records.
+
+    Gymnasium batches observations of a `Tuple` space as a tuple of arrays, one array `(count, ...)` for each part.
+    """
+    if isinstance(observations, tuple) and all(
+        isinstance(part, np.ndarray) and part.shape[:1] == (count,) for part in observations
+    ):
+        observations = list(zip(*observations, strict=True))
     found = state_of(observations, tops)
     return rows_of(found, count) if isinstance(found, dict) else found
 

@@ -18,7 +18,7 @@ import grace_irl
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import GraceError, InputError
 from grace_irl.programs.export import export_source
-from grace_irl.rewards.gymnasium import RewardEnv
+from grace_irl.rewards.gymnasium import RewardEnv, RewardVectorEnv
 from grace_irl.rewards.runner import InProcessRunner
 from grace_irl.rl.environments import make
 from grace_irl.states import as_state
@@ -227,6 +227,16 @@ def test_observations_of_arrays_of_different_shapes_are_refused() -> None:
     for state in ((np.zeros(2), np.zeros(3)), [[1], [1, 2]]):
         with pytest.raises(InputError, match=rf"a state that is {type(state).__name__}; expected numbers"):
             as_state(state)
+
+
+def test_parts_of_a_tuple_are_those_of_one_observation_in_vector_environments() -> None:
+    """Blackjack's observations are tuples of three numbers, which Gymnasium batches part by part."""
+    program = "class Reward:\n    def reward_fn(self, state):\n        return float(state @ [1e4, 1e2, 1])\n"
+    several = gymnasium.vector.SyncVectorEnv([lambda: gymnasium.make("Blackjack-v1")] * 3)
+    environment = RewardVectorEnv(several, InProcessRunner(program, "reward.py"))
+    environment.reset(seed=0)
+    (own, dealer, ace), rewards, *_ = environment.step(np.zeros(3, int))
+    np.testing.assert_array_equal(rewards, 1e4 * own + 1e2 * dealer + ace)
 
 
 def test_observations_that_are_changed_underneath_are_refused(tmp_path: Path) -> None:
