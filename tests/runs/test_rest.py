@@ -16,7 +16,7 @@ import grace_irl
 from grace_irl.audit.rest import of_rest
 from grace_irl.cli import main
 from grace_irl.demos import load, save
-from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Split, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.evaluate.rest import Rest
 from grace_irl.evaluate.separation import EpisodeMetrics, Metrics, Separation
@@ -325,6 +325,37 @@ def test_an_expansion_keeps_its_sample(tmp_path: Path) -> None:
         assert len(store.trajectories()) == len(sample) + added
     assert main(["report", str(last)]) == 0
     assert "no longer in the demonstrations" not in (last / "report.html").read_text()
+
+
+@pytest.mark.parametrize("held_out", [0.0, 0.3])
+def test_splits_that_the_data_state_are_kept_in_a_sample_and_its_rounds(held_out: float, tmp_path: Path) -> None:
+    """Rollouts state none: they are drawn, or all for training."""
+    splits: list[Split | None] = ["train", "train", "validation", "held_out"]
+    sides: dict[Role, float] = {"expert": 2.0, "negative": -2.0}
+    items = [
+        Demonstration(cloud(centre, number, 40, terminated=True), role, split=splits[number % 4])
+        for role, centre in sides.items()
+        for number in range(40)
+    ]
+    file = tmp_path / "set.parquet"
+    save(Demonstrations(Metadata("vector", ("x", "y"), "Cloud-v0", label="all"), tuple(items)), file)
+    config = resolve(flags={**FLAGS, "data.demos": (str(file),), "data.sample": SAMPLE, "data.held_out": held_out})
+    given = Parts(proposer=Thresholds(), sandbox=InProcessSandbox())
+    run = expansion.start(config, tmp_path / "out", given, FakeLearner())
+    sample = load([file], sample=SAMPLE)
+    stated = {item.trajectory.digest: item.split for item in sample}
+    assert set(stated.values()) == {"train", "validation", "held_out"}
+    for number in range(2):
+        with opened(place_of(tmp_path / "out", number) / "run") as (store, _):
+            found = {row.digest: row.split for row in store.trajectories()}
+        added = [found[digest] for digest in found if digest not in stated]
+        assert stated.items() <= found.items()
+        assert added == [] if number == 0 else len(added) == 4
+        assert set(added) <= ({"train", "held_out"} if held_out else {"train"})
+    assert run.rest is not None
+    assert (run.rest.trajectories, run.rest.copies, run.rest.seen) == (80 - len(sample), 0, 0)
+    left = replace(load([file]), items=tuple(item for item in load([file]) if item.trajectory.digest not in stated))
+    assert run.rest.episodes == score(run.reward_path, left, sandbox=InProcessSandbox()).metrics.episodes
 
 
 def test_a_replay_has_the_sample_of_its_recording(file: Path, tmp_path: Path) -> None:
