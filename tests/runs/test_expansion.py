@@ -359,6 +359,14 @@ def test_an_expansion_goes_on_from_wherever_it_was_ended(at: int, error: Any, tm
     assert seen(tmp_path / "broken") == seen(tmp_path / "whole")
 
 
+def test_an_expansion_whose_time_is_up_before_the_first_proposal_goes_on_as_a_whole(tmp_path: Path) -> None:
+    with pytest.raises(GraceError, match="the time was up before the first proposal") as ended:
+        begun(tmp_path / "run", FakeLearner(), **{"stop.max_seconds": 1e-6})
+    assert f"go on with more: grace-irl fit --resume {tmp_path / 'run'} --max-seconds N" in str(ended.value)
+    run = resume(tmp_path / "run", {"stop.max_seconds": 120.0}, parts=parts(), learner=FakeLearner())
+    assert len(run.rounds) == 3
+
+
 def test_rounds_that_lost_their_last_file_are_done_again(tmp_path: Path) -> None:
     whole = begun(tmp_path / "run", FakeLearner())
     rounds = tmp_path / "run" / "rounds"

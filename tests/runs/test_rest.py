@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, 
 from grace_irl.errors import InputError
 from grace_irl.evaluate.rest import Rest
 from grace_irl.evaluate.separation import EpisodeMetrics, Metrics, Separation
+from grace_irl.rl.evaluation import Rollout
 from grace_irl.runs import data, parts
 from grace_irl.runs import rest as rests
 from grace_irl.runs.config import resolve
@@ -325,6 +326,30 @@ def test_an_expansion_keeps_its_sample(tmp_path: Path) -> None:
         assert len(store.trajectories()) == len(sample) + added
     assert main(["report", str(last)]) == 0
     assert "no longer in the demonstrations" not in (last / "report.html").read_text()
+
+
+def test_an_expansion_whose_files_vanish_is_tested_when_it_goes_on(tmp_path: Path) -> None:
+    items = [Demonstration(cloud(2.0, seed, 40, terminated=True), "expert") for seed in range(40)]
+    items += [Demonstration(cloud(-2.0, 100 + seed, 40), "negative") for seed in range(40)]
+    file = tmp_path / "set.parquet"
+    save(Demonstrations(Metadata("vector", ("x", "y"), "Cloud-v0", label="all"), tuple(items)), file)
+
+    class Deleting(FakeLearner):
+        def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Rollout]:
+            if file.exists():
+                file.rename(tmp_path / "elsewhere")
+            return super().play(policy, episodes, seed)
+
+    config = resolve(flags={**FLAGS, "expand.rounds": 1, "data.demos": (str(file),), "data.sample": SAMPLE})
+    given = Parts(proposer=Thresholds(), sandbox=InProcessSandbox())
+    run = expansion.start(config, tmp_path / "out", given, Deleting())
+    (warning,) = (each for each in run.warnings if each.code == "rest-fails")
+    assert warning.line.endswith(f"put them back, and go on with: grace-irl fit --resume {tmp_path / 'out'}")
+    (tmp_path / "elsewhere").rename(file)
+    again = expansion.resume(tmp_path / "out", parts=replace(given, proposer=Thresholds()), learner=FakeLearner())
+    assert again.rest is not None
+    assert (again.rest.failure, again.rest.trajectories) == ("", 80 - len(load([file], sample=SAMPLE)))
+    assert "rest-fails" not in [each.code for each in again.warnings]
 
 
 @pytest.mark.parametrize("held_out", [0.0, 0.3])
