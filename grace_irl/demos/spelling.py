@@ -96,13 +96,12 @@ def _is_canonical(kind: StateKind, states: Iterable[bytes], where: str) -> bool:
 def spelled_set(held: Demonstrations, where: str) -> Demonstrations:
     """The set with all states in their canonical spelling.
 
-    A set with `Demonstrations.origins` is returned unchanged, because the readers of its files have converted the
-    states already.
+    The readers of files convert the states already. But a Python caller may add other episodes to a set from files.
 
     Raises:
         InputError: see `Spelling.states`.
     """
-    if held.origins or not held.metadata.state_kind.annotated:
+    if not held.metadata.state_kind.annotated:
         return held
     items = [replace(each, trajectory=spelled(each.trajectory, f"{where}: episode {n}")) for n, each in enumerate(held)]
     return replace(held, items=tuple(items))

@@ -122,6 +122,10 @@ class Parts:
     rest: bool = True
     workplace: Workplace = field(default_factory=Workplace)
 
+    def again(self, folder: Path) -> str:
+        """The arguments that resume a run with this folder, or the expansion or comparison that contains the run."""
+        return RunPaths(self.whole or folder).resume
+
 
 def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Run:
     """Start a run in a new folder, and return its result when it ends.
@@ -300,9 +304,8 @@ def _work(
     run = _searched(folder, config, labelling.choice, evaluator, bench, store, parts)
     if not parts.rest:
         return run
-    return with_rest(
-        run, bench, labelling.demonstrations, config, store, notes_of(store, parts), parts.note or (lambda _: None)
-    )
+    note, show = notes_of(store, parts), parts.note or (lambda _: None)
+    return with_rest(run, bench, labelling.demonstrations, config, store, parts.again(folder), note, show)
 
 
 def _searched(
@@ -325,7 +328,7 @@ def _searched(
     bench = replace(bench, limit=meter.limit, keep=meter.keep)
     proposer = proposers.proposer(config, bench, given_of(store, config), parts.proposer)
     paths = RunPaths(folder)
-    again = RunPaths(parts.whole or folder).resume
+    again = parts.again(folder)
 
     def keep(best: Record) -> None:
         write_atomically(paths.reward, export_record(best, store, config))
@@ -384,7 +387,7 @@ def _searched(
     store.add_event("stopped", reason)
     progress = engine.progress
     if best is None:
-        raise GraceError(_nothing(folder, progress.calls, reason))
+        raise GraceError(_nothing(folder, progress.calls, reason, again))
     return Run(
         folder=folder,
         best=Best(best.program, best.evaluation),
@@ -413,7 +416,7 @@ def _unchosen(store: Store, config: Config, problem: Problem) -> list[str]:
     return unjudged + [TOO_FEW] * (stored_sizes(store) == ())
 
 
-def _nothing(folder: Path, calls: int, reason: str) -> str:
+def _nothing(folder: Path, calls: int, reason: str, again: str) -> str:
     """The error message for a run without a valid program."""
     if calls:
         return f"{folder}: no valid program in {calls} proposals ({reason}); see why with: grace-irl show {folder}"
@@ -424,7 +427,7 @@ def _nothing(folder: Path, calls: int, reason: str) -> str:
             f"{folder}: the time was up before the first proposal ({reason}); expected time to read the "
             "demonstrations, or for an answer"
         )
-    return f"{found}: go on with more: grace-irl fit {RunPaths(folder).resume} {flag} N"
+    return f"{found}: go on with more: grace-irl fit {again} {flag} N"
 
 
 def labelled(
@@ -440,7 +443,7 @@ def labelled(
         Interrupted: Ctrl-C. All answers are saved.
     """
     limits = Limits(wall_s=config.sandbox.wall_s, cpu_s=config.sandbox.cpu_s, memory_mb=config.sandbox.memory_mb)
-    note, again = notes_of(store, parts), RunPaths(parts.whole or folder).resume
+    note, again = notes_of(store, parts), parts.again(folder)
 
     def bench(problem: Problem) -> Workbench:
         return Workbench(

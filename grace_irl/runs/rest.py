@@ -24,7 +24,6 @@ from grace_irl.runs.auditing import rewards_on, store_audit
 from grace_irl.runs.beginnings import trained_of
 from grace_irl.runs.config import flat
 from grace_irl.runs.data import open_data
-from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.parts import EVERY, rewarded
 from grace_irl.runs.run import Interrupted, Run
 from grace_irl.runs.store import Store
@@ -41,6 +40,7 @@ def with_rest(
     demonstrations: Demonstrations,
     config: Config,
     store: Store,
+    again: str,
     note: Callable[[str], None],
     show: Callable[[str], None],
 ) -> Run:
@@ -56,6 +56,7 @@ def with_rest(
         demonstrations: the sample.
         config: the configuration of the run, which names the files.
         store: the store of the run.
+        again: the arguments that resume the run, or the expansion or comparison that contains it.
         note: callback for a line to the user, which is stored with the run.
         show: callback for a line about progress, which is not stored.
 
@@ -97,7 +98,7 @@ def with_rest(
         failure = str(error)
     except (GraceError, OSError) as error:
         failure = f"the demonstrations cannot be read any more ({error})"
-        advice = f"put them back, and go on with: grace-irl fit {RunPaths(run.folder).resume}"
+        advice = f"put them back, and go on with: grace-irl fit {again}"
     except KeyboardInterrupt:
         store.add_event("interrupted", f"while the result was tested: {totals.trajectories} trajectories so far")
         raise Interrupted(run.folder, run.best) from None

@@ -9,13 +9,15 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import GraceError, InputError, SandboxError
 from grace_irl.sandbox.packing import pack
 from grace_irl.sandbox.protocol import DebugRequest, Inspection, Limits, Mode, Outcome, Sandbox
-from grace_irl.work.cluster import connected
+from grace_irl.version import __version__
+from grace_irl.work.cluster import connected, require_version
 
 ATTEMPTS = 60
 """Number of dead workers after which a run fails. If a node dies, all its workers die."""
@@ -35,7 +37,7 @@ class RaySandbox:
         address: address of the cluster (`work.cluster.connected`).
 
     Raises:
-        InputError: fewer than one worker, or no cluster.
+        InputError: fewer than one worker, no cluster, or a node with another version of grace-irl.
         SandboxError: a node cannot confine programs.
     """
 
@@ -45,7 +47,7 @@ class RaySandbox:
         self._ray = connected(address)
         actor = self._ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=0)(SandboxWorker)
         places = _places(self._ray, workers)
-        self._actors = [actor.options(scheduling_strategy=place).remote(allow_weak) for place in places]
+        self._actors = [actor.options(scheduling_strategy=place).remote(allow_weak, __version__) for place in places]
         self._idle: queue.SimpleQueue[Any] = queue.SimpleQueue()
         for each in self._actors:
             self._idle.put(each)
@@ -176,11 +178,6 @@ class RaySandbox:
             if isinstance(error.cause, GraceError | ValueError):
                 raise error.cause from None
             raise
-        except self._ray.exceptions.ActorDiedError as error:
-            cause = getattr(error, "cause", None)
-            if isinstance(cause, GraceError):
-                raise cause from None
-            raise
 
     @contextmanager
     def _lent(self) -> Iterator[Any]:
@@ -216,16 +213,25 @@ class SandboxWorker:
 
     Args:
         allow_weak: as for `open_sandbox`.
+        version: version of grace-irl in the process that submits the runs.
     """
 
     allow_weak: bool
-    _sandbox: Sandbox = field(init=False, repr=False)
+    version: str
     _handles: dict[int, int] = field(init=False, default_factory=dict)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def _sandbox(self) -> Sandbox:
+        """The sandbox, opened at the first call, because Ray passes on errors of calls but not of `__init__`.
+
+        Raises:
+            InputError: this node has another version of grace-irl.
+            SandboxError: this node cannot confine programs.
+        """
         from grace_irl.sandbox.tiers import open_sandbox
 
-        self._sandbox = open_sandbox(workers=1, allow_weak=self.allow_weak)
+        require_version(self.version)
+        return open_sandbox(workers=1, allow_weak=self.allow_weak)
 
     def tier(self) -> str:
         """The tier of this node's sandbox (`Sandbox.tier`)."""

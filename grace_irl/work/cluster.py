@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grace_irl.errors import GraceError, InputError
+from grace_irl.version import __version__
 from grace_irl.work.executor import Job, JobError, Tell
 from grace_irl.work.local import LocalExecutor
 from grace_irl.work.process import ERRORS, JobProcess, kind_of
@@ -61,6 +62,19 @@ def connected(address: str) -> Any:
                 "`ray start --head`, then give --ray-address auto on that machine, or its HOST:PORT on another one"
             ) from None
     return ray
+
+
+def require_version(version: str) -> None:
+    """Check, on a node of a cluster, that the process that submits work has this version of grace-irl.
+
+    Raises:
+        InputError: the process has another version.
+    """
+    if version != __version__:
+        raise InputError(
+            f"{socket.gethostname()}: a node with grace-irl {__version__}, and this run is of {version}; expected the "
+            "same version on all machines: install it there"
+        )
 
 
 def cores_of(ray: Any) -> int:
@@ -122,6 +136,7 @@ class _Sent:
         self._box = os.urandom(8).hex()
         log = None if job.log is None else str(job.log.absolute())
         order = {
+            "version": __version__,
             "task": job.task,
             "arguments": dict(job.arguments),
             "log": log,
@@ -142,6 +157,8 @@ class _Sent:
                     tell(json.loads(message))
             answer = json.loads(ray.get(self._answer))
         except ray.exceptions.RayTaskError as error:  # `_work` itself raised it: the node is at fault, not the job
+            if isinstance(error.cause, GraceError):
+                raise error.cause from None
             raise InputError(
                 f"a node of the cluster cannot begin jobs ({_line(error, -1)}); expected the same installation of "
                 "grace-irl, and the files of the run, on all nodes"
@@ -164,6 +181,7 @@ def _work(order: str, mailbox: Any, box: str) -> str:
     import ray
 
     found = json.loads(order)
+    require_version(found["version"])
     sent: list[ray.ObjectRef[Any]] = []
 
     def tell(message: Any) -> None:

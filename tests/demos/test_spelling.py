@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,17 @@ def test_a_set_in_memory_of_dumps_alone_and_beside_others() -> None:
     held = Demonstrations(Metadata("ui"), (Demonstration(raw, "expert"),))
     for found in (in_memory(held, (), ()), in_memory(held, (), [raw]), in_memory((), held, ())):
         assert found is not None
+        for each in found:
+            assert [text(state) for state in each.trajectory.states] == CANONICAL
+
+
+def test_dumps_that_are_added_to_a_set_from_files(tmp_path: Path) -> None:
+    raw = Trajectory(np.array([dump.encode() for dump in DUMPS]))
+    read = load([as_parquet(tmp_path)])
+    held = replace(read, items=(*read, Demonstration(raw, "negative")))
+    for found in (in_memory(held, (), ()), in_memory((), held, ())):
+        assert found is not None
+        assert len(found) == 2
         for each in found:
             assert [text(state) for state in each.trajectory.states] == CANONICAL
 

@@ -20,6 +20,7 @@ from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import GraceError, InputError
 from grace_irl.propose.protocol import Proposal
+from grace_irl.rl.collect import collect
 from grace_irl.rl.evaluation import Rollout
 from grace_irl.runs.auditing import stored_audit
 from grace_irl.runs.config import resolve
@@ -359,6 +360,14 @@ def test_an_expansion_goes_on_from_wherever_it_was_ended(at: int, error: Any, tm
     assert seen(tmp_path / "broken") == seen(tmp_path / "whole")
 
 
+def test_an_expansion_whose_time_is_up_before_the_first_proposal_goes_on_as_a_whole(tmp_path: Path) -> None:
+    with pytest.raises(GraceError, match="the time was up before the first proposal") as ended:
+        begun(tmp_path / "run", FakeLearner(), **{"stop.max_seconds": 1e-6})
+    assert f"go on with more: grace-irl fit --resume {tmp_path / 'run'} --max-seconds N" in str(ended.value)
+    run = resume(tmp_path / "run", {"stop.max_seconds": 120.0}, parts=parts(), learner=FakeLearner())
+    assert len(run.rounds) == 3
+
+
 def test_rounds_that_lost_their_last_file_are_done_again(tmp_path: Path) -> None:
     whole = begun(tmp_path / "run", FakeLearner())
     rounds = tmp_path / "run" / "rounds"
@@ -463,6 +472,50 @@ def test_ppo_expands_a_reward_of_the_shipped_demonstrations_and_goes_on_when_kil
     assert last.new_accuracy is None or last.new_accuracy > 0.95
     (tmp_path / "run" / "rounds" / "1" / "round.json").unlink()
     assert resume(tmp_path / "run").rounds == run.rounds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("near", "swaps", "told"), [(False, False, {"instruction-ignored"}), (True, False, set()), (True, True, set())]
+)
+def test_near_misses_and_swaps_stay_beside_the_rollouts(
+    near: bool, swaps: bool, told: set[str], tmp_path: Path
+) -> None:
+    """They keep their sides of the split, and the contrast and the warnings of each round count them."""
+    pytest.importorskip("minigrid", reason="grace-irl[rl] is not installed")
+    level = "BabyAI-GoToLocalS6N4-v0"
+    experts = collect(level, "bot", 12, "expert", seed=5)
+    negatives = collect(level, "bot" if near else "random", 8, "negative", seed=50, near_miss=near)
+
+    class Wandering(FakeLearner):
+        def check(self, demonstrations: Demonstrations) -> None:
+            assert demonstrations.metadata.view == "minigrid-full"
+
+        def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Rollout]:
+            played = collect(level, "random", episodes, "negative", seed=seed % 1000)
+            return [Rollout(item.trajectory, 0.0, False, {}) for item in played]
+
+    flags = {"expand.rounds": 1, "expand.enough": 1.0, "expand.reshape": 0, "data.held_out": 0.3}
+    flags |= {"search.population": 4, "search.generations": 1, "data.swaps": swaps}
+    given = replace(experts, items=(*experts, *negatives))
+    run = start(resolve(flags={**FLAGS, **flags}), tmp_path / "run", Parts(given), Wandering())
+    sides = []
+    for each in run.rounds:
+        with opened(tmp_path / "run" / each.run) as (store, _):
+            sides.append({row.digest: row.split for row in store.trajectories()})
+            audit = stored_audit(store)
+        assert audit is not None
+        assert audit.contrast is not None
+        assert audit.contrast.unpaid is not None
+        assert (audit.contrast.unpaid.value < 0.9) == bool(told)
+        assert {warning.code for warning in audit.warnings} - {"few-episodes"} == told
+    before, after = sides
+    added = {item.trajectory.digest for item in load([], [tmp_path / "run" / "rounds" / "1" / "rollouts.parquet"])}
+    assert {item.trajectory.digest for item in given} <= before.keys()
+    assert (len(before) > len(given)) is swaps
+    assert after.keys() - before.keys() == added
+    assert {after[digest] for digest in added} == {"train", "held_out"}
+    assert before.items() <= after.items()
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,11 @@ import grace_irl
 from grace_irl.audit.rest import of_rest
 from grace_irl.cli import main
 from grace_irl.demos import load, save
-from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Split, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.evaluate.rest import Rest
 from grace_irl.evaluate.separation import EpisodeMetrics, Metrics, Separation
+from grace_irl.rl.evaluation import Rollout
 from grace_irl.runs import data, parts
 from grace_irl.runs import rest as rests
 from grace_irl.runs.config import resolve
@@ -325,6 +326,61 @@ def test_an_expansion_keeps_its_sample(tmp_path: Path) -> None:
         assert len(store.trajectories()) == len(sample) + added
     assert main(["report", str(last)]) == 0
     assert "no longer in the demonstrations" not in (last / "report.html").read_text()
+
+
+def test_an_expansion_whose_files_vanish_is_tested_when_it_goes_on(tmp_path: Path) -> None:
+    items = [Demonstration(cloud(2.0, seed, 40, terminated=True), "expert") for seed in range(40)]
+    items += [Demonstration(cloud(-2.0, 100 + seed, 40), "negative") for seed in range(40)]
+    file = tmp_path / "set.parquet"
+    save(Demonstrations(Metadata("vector", ("x", "y"), "Cloud-v0", label="all"), tuple(items)), file)
+
+    class Deleting(FakeLearner):
+        def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Rollout]:
+            if file.exists():
+                file.rename(tmp_path / "elsewhere")
+            return super().play(policy, episodes, seed)
+
+    config = resolve(flags={**FLAGS, "expand.rounds": 1, "data.demos": (str(file),), "data.sample": SAMPLE})
+    given = Parts(proposer=Thresholds(), sandbox=InProcessSandbox())
+    run = expansion.start(config, tmp_path / "out", given, Deleting())
+    (warning,) = (each for each in run.warnings if each.code == "rest-fails")
+    assert warning.line.endswith(f"put them back, and go on with: grace-irl fit --resume {tmp_path / 'out'}")
+    (tmp_path / "elsewhere").rename(file)
+    again = expansion.resume(tmp_path / "out", parts=replace(given, proposer=Thresholds()), learner=FakeLearner())
+    assert again.rest is not None
+    assert (again.rest.failure, again.rest.trajectories) == ("", 80 - len(load([file], sample=SAMPLE)))
+    assert "rest-fails" not in [each.code for each in again.warnings]
+
+
+@pytest.mark.parametrize("held_out", [0.0, 0.3])
+def test_splits_that_the_data_state_are_kept_in_a_sample_and_its_rounds(held_out: float, tmp_path: Path) -> None:
+    """Rollouts state none: they are drawn, or all for training."""
+    splits: list[Split | None] = ["train", "train", "validation", "held_out"]
+    sides: dict[Role, float] = {"expert": 2.0, "negative": -2.0}
+    items = [
+        Demonstration(cloud(centre, number, 40, terminated=True), role, split=splits[number % 4])
+        for role, centre in sides.items()
+        for number in range(40)
+    ]
+    file = tmp_path / "set.parquet"
+    save(Demonstrations(Metadata("vector", ("x", "y"), "Cloud-v0", label="all"), tuple(items)), file)
+    config = resolve(flags={**FLAGS, "data.demos": (str(file),), "data.sample": SAMPLE, "data.held_out": held_out})
+    given = Parts(proposer=Thresholds(), sandbox=InProcessSandbox())
+    run = expansion.start(config, tmp_path / "out", given, FakeLearner())
+    sample = load([file], sample=SAMPLE)
+    stated = {item.trajectory.digest: item.split for item in sample}
+    assert set(stated.values()) == {"train", "validation", "held_out"}
+    for number in range(2):
+        with opened(place_of(tmp_path / "out", number) / "run") as (store, _):
+            found = {row.digest: row.split for row in store.trajectories()}
+        added = [found[digest] for digest in found if digest not in stated]
+        assert stated.items() <= found.items()
+        assert added == [] if number == 0 else len(added) == 4
+        assert set(added) <= ({"train", "held_out"} if held_out else {"train"})
+    assert run.rest is not None
+    assert (run.rest.trajectories, run.rest.copies, run.rest.seen) == (80 - len(sample), 0, 0)
+    left = replace(load([file]), items=tuple(item for item in load([file]) if item.trajectory.digest not in stated))
+    assert run.rest.episodes == score(run.reward_path, left, sandbox=InProcessSandbox()).metrics.episodes
 
 
 def test_a_replay_has_the_sample_of_its_recording(file: Path, tmp_path: Path) -> None:

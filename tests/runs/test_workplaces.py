@@ -70,6 +70,33 @@ def test_a_cluster_recovers_the_reward_of_this_machine(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "search",
+    [
+        ["--population", "4", "--elite", "2", "--generations", "1"],
+        ["--method", "map-elites", "--programs", "10", "--first-programs", "4", "--niches", "2"],
+    ],
+    ids=["grace", "map-elites"],
+)
+def test_a_cluster_keeps_the_elites_of_this_machine(
+    search: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], on_ray: list[str]
+) -> None:
+    """The strict runs of elites are on the nodes, too."""
+    save(vector_set(noise=0.05, actions=True), tmp_path / "set.parquet")
+    command = ["fit", "--demos", str(tmp_path / "set.parquet"), "--proposer", "drafts", "--lag", "4", *search]
+    command += ["--set", "stop.target_accuracy=none", "--set", "stop.plateau=none"]
+    fates = []
+    for place, more in (("here", []), ("there", on_ray)):
+        assert main([*command, "--out", str(tmp_path / place), *more]) == 0
+        capsys.readouterr()
+        assert main(["show", str(tmp_path / place), "--json"]) == 0
+        fates.append(json.loads(capsys.readouterr().out.splitlines()[-1])["fates"])
+    assert len({fate["verdict"] for fate in fates[0]}) > 1
+    assert fates[1] == fates[0]
+    assert scores(tmp_path / "there") == scores(tmp_path / "here")
+
+
+@pytest.mark.slow
 def test_a_cluster_tests_the_result_outside_the_sample(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], on_ray: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

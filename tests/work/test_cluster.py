@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +20,7 @@ from grace_irl.sandbox.cluster import RaySandbox
 from grace_irl.sandbox.protocol import Sandbox
 from grace_irl.testing.executors import TASKS, ExecutorSuite, there, until
 from grace_irl.testing.sandboxes import SandboxSuite
+from grace_irl.version import __version__
 from grace_irl.work import Executor, Job
 from grace_irl.work.cluster import RayExecutor, connected, cores_of
 
@@ -119,6 +121,16 @@ def test_what_a_node_lacks_is_told(cluster: Any, tmp_path: Path) -> None:
         (tmp_path / "folder").mkdir()
         with pytest.raises(InputError, match=r"cannot begin jobs \(IsADirectoryError: .*/folder'\)"):
             executor.submit(replace(job, log=tmp_path / "folder")).result(60)
+
+
+def test_nodes_of_another_version_are_refused(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in ("work", "sandbox"):
+        monkeypatch.setattr(f"grace_irl.{place}.cluster.__version__", "9.9")
+    said = rf"a node with grace-irl {re.escape(__version__)}, and this run is of 9\.9; expected the same version on all"
+    with RayExecutor(1, address=cluster.address) as executor, pytest.raises(InputError, match=said):
+        executor.submit(Job(f"{TASKS}:add", {"first": 1, "second": 1})).result(60)
+    with pytest.raises(InputError, match=said):
+        RaySandbox(1, address=cluster.address)
 
 
 def test_jobs_of_a_node_that_dies_are_done_by_another(cluster: Any, tmp_path: Path) -> None:

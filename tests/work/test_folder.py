@@ -319,6 +319,21 @@ def test_jobs_of_another_version_are_left_to_others(tmp_path: Path) -> None:
     assert older[0].result() == 2
 
 
+def test_a_submitter_waits_for_a_worker_of_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "__version__", "9.9")
+    with FolderExecutor(tmp_path, 1) as executor:
+        future = executor.submit(Job(f"{TASKS}:add", {"first": 1, "second": 1}))
+        until(lambda: bool(jobs_of(tmp_path)))
+        other = command(str(tmp_path))
+        assert (other.returncode, f"jobs of grace-irl 9.9, and this worker is {__version__}" in other.stderr) == (
+            2,
+            True,
+        )
+        assert not future.done()
+        assert work_on(jobs_of(tmp_path)[0], threading.Event()) == "done"
+        assert future.result(60) == 2
+
+
 def test_a_worker_without_the_files_of_the_run_says_so(tmp_path: Path) -> None:
     (tmp_path / "job").mkdir()
     absent = tmp_path / "run" / "log.txt"
