@@ -42,7 +42,7 @@ def test_names_cannot_break_the_drawing() -> None:
     assert {"a<b & c", "<g>"} <= set(texts)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.lists(st.lists(st.floats(-1e6, 1e6), max_size=4), max_size=3),

@@ -34,7 +34,7 @@ def of_others(path: Path, column: pa.Array, *, episodes: list[int] | None = None
     return path
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(SETS)
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, sets: list[list[list[str]]]) -> None:
     path = tmp_path_factory.mktemp("set") / "set.parquet"

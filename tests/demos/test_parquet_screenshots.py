@@ -42,7 +42,7 @@ PARTS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(PARTS, st.text(st.characters(exclude_categories=["Cs"]), max_size=9), st.sampled_from([1, 150, 64 << 20]))
 def test_everything_comes_back(
     tmp_path_factory: pytest.TempPathFactory, parts: list[Any], text: str, group: int

@@ -37,7 +37,7 @@ def undo(states: NDArray[np.uint8], table: ScrambleMap) -> NDArray[np.uint8]:
     return np.stack(channels, axis=-1).astype(np.uint8)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 2**31))
 def test_grids_come_back_through_the_map(seed: int) -> None:
     rng = np.random.default_rng(seed)

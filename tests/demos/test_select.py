@@ -66,7 +66,7 @@ def test_stated_sides_are_kept_without_a_share(tmp_path: Path) -> None:
     assert [item.split for item in iter_trajectories(tmp_path / "out.parquet")] == ["held_out", "train", None]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     values=st.lists(st.integers(0, 9), min_size=2, max_size=12),
     cut=st.integers(1, 11),
@@ -85,7 +85,7 @@ def test_the_sample_is_the_same_however_the_files_are_cut(
     assert sorted(one) == sorted(chosen(parts, selection, seed))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     values=st.lists(st.integers(0, 9), min_size=2, max_size=15).filter(lambda v: len(set(v)) > 1),
     share=st.floats(0.01, 0.99),

@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from grace_irl.demos.split import set_aside, split
@@ -40,7 +40,6 @@ def test_how_many(count: int, share: float, expected: int) -> None:
     assert len(held) == expected
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(
         st.tuples(st.sampled_from("abc"), st.sampled_from(["expert", "negative"])),
@@ -82,7 +81,6 @@ def test_what_is_held_out_stays() -> None:
         assert len(after.select(split="held_out")) == 3
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(["train", "held_out", None]), min_size=4, max_size=12), st.integers(0, 99))
 def test_every_stated_split_is_kept(stated: list[Split | None], seed: int) -> None:
     items = tuple(one(f"{n}", split=mark) for n, mark in enumerate([*stated, "train", "held_out"]))  # type: ignore[arg-type]
@@ -100,7 +98,6 @@ def test_the_draw_is_among_what_states_none() -> None:
         assert sum(d.split == "held_out" for d in after) == 2
 
 
-@settings(deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(0, 9))
 def test_order_decides_nothing(random: Random, seed: int) -> None:
     whole = demonstrations({("a", "expert"): 9, ("a", "negative"): 5, ("b", "expert"): 4, ("b", "negative"): 3})
@@ -109,7 +106,6 @@ def test_order_decides_nothing(random: Random, seed: int) -> None:
     assert sides(split(replace(whole, items=tuple(items)), 0.3, seed)) == sides(split(whole, 0.3, seed))
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from("pqrstu"), st.sampled_from("ab"), st.booleans()), min_size=4, max_size=30),
     st.floats(0.05, 0.95),
@@ -185,7 +181,6 @@ def test_shares_out_of_range(share: float) -> None:
         split(demonstrations({("a", "expert"): 5}), share, 0)
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(
         st.tuples(st.sampled_from("abc"), st.sampled_from(["expert", "negative"])),

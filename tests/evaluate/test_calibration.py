@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import OptimizeResult
 
@@ -218,13 +218,11 @@ def test_adversarial_rewards(name: str) -> None:
 reward = st.one_of(st.floats(-10, 10), st.sampled_from([0.0, 1.0]), st.floats(-1e9, 1e9))
 
 
-@settings(deadline=None)
 @given(st.lists(reward, min_size=1, max_size=8), st.lists(reward, min_size=1, max_size=8))
 def test_any_rewards(experts: list[float], negatives: list[float]) -> None:
     check(of(experts, negatives))
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.integers(-20, 20), min_size=1, max_size=8),
     st.lists(st.integers(-20, 20), min_size=1, max_size=8),

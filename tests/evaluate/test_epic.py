@@ -42,7 +42,7 @@ def shaping(seed: int, discount: float) -> NDArray[np.float64]:
     return np.broadcast_to(discount * potential[None, None] - potential[:, None, None], (STATES, ACTIONS, STATES))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(SEEDS, st.floats(0.01, 100), st.floats(-100, 100), st.floats(0, 1))
 def test_scale_shift_and_potential_shaping_do_not_count(seed: int, scale: float, shift: float, discount: float) -> None:
     first = table(seed)
@@ -50,7 +50,7 @@ def test_scale_shift_and_potential_shaping_do_not_count(seed: int, scale: float,
     assert epic_distance(reward(first), reward(second), sample(), discount, samples=32) < 1e-6
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(SEEDS, st.floats(0.01, 100), st.floats(0, 0.99))
 def test_a_reward_and_its_negation_are_at_1(seed: int, scale: float, discount: float) -> None:
     first = table(seed)
@@ -76,7 +76,7 @@ def test_a_closed_form_between_0_and_1() -> None:
     assert found == pytest.approx(math.sqrt((1 - math.sqrt(0.5)) / 2), abs=0.01)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(SEEDS, st.floats(0, 1))
 def test_it_is_a_pseudometric(seed: int, discount: float) -> None:
     first, second, third = (reward(table(seed + number)) for number in range(3))

@@ -60,7 +60,7 @@ def test_an_interval_ends_where_no_mean_can_be() -> None:
     assert summarise([0.0, 1.0, 0.0], within=(0.0, 1.0)).interval == (0.0, 1.0)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(SCORES, st.floats(0.1, 10), st.floats(-100, 100))
 def test_a_change_of_units_changes_the_summary_likewise(scores: list[float], scale: float, shift: float) -> None:
     before, after = summarise(scores), summarise([scale * score + shift for score in scores])
@@ -72,7 +72,7 @@ def test_a_change_of_units_changes_the_summary_likewise(scores: list[float], sca
             assert new == pytest.approx(scale * old + shift, **(close | {"abs": 20 * close["abs"]}))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(SCORES)
 def test_an_interval_holds_its_estimate(scores: list[float]) -> None:
     found = summarise(scores)

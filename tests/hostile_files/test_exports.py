@@ -156,7 +156,7 @@ PIECES = st.sampled_from(
 
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=400, suppress_health_check=[HealthCheck.filter_too_much])
 @given(st.lists(PIECES, max_size=7).map("".join))
 def test_what_compiles_still_does_when_it_is_exported(source: str) -> None:
     assume(compiles("# coding: utf-8\n" + source))

@@ -88,7 +88,7 @@ def test_sources_without_bounds_are_lists() -> None:
 
 
 @given(st.lists(trees, max_size=3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_odd_trees_are_drawn(specs: list[object]) -> None:
     image = drawing(Screen.parse(raw(*specs)))
     assert min(image.size) >= 1

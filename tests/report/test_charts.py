@@ -22,7 +22,7 @@ def drawn(text: str) -> ET.Element:
     return ET.fromstring(text)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(st.lists(st.tuples(st.floats(0, 1e9), FLOATS), max_size=8), max_size=3), st.none() | FLOATS)
 def test_lines_stay_within_their_frame(lines: list[list[tuple[float, float]]], level: float | None) -> None:
     made = [ChartLine(f"<{number}>", sorted(places), "c0", stairs=bool(number)) for number, places in enumerate(lines)]
@@ -38,7 +38,7 @@ def test_lines_stay_within_their_frame(lines: list[list[tuple[float, float]]], l
             assert all(0 <= float(number) <= WIDTH for number in PLACE.findall(element.get("d", "")))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(FLOATS, max_size=20), st.lists(FLOATS, max_size=20), st.none() | FLOATS)
 def test_bars_stand_on_the_line_and_hold_every_state(
     above: list[float], below: list[float], level: float | None

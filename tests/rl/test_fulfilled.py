@@ -340,7 +340,7 @@ def test_sides_of_rooms(shape: tuple[int, int], side: int | None) -> None:
         assert room_side(types) is None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_damaged_episodes_give_an_answer(data: Any) -> None:
     trajectory = data.draw(st.sampled_from(experts("OpenTwoDoors") + experts("PlaceBetween") + experts("SortColors")))

@@ -63,7 +63,7 @@ def slots(name: str) -> Slots:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     moves=st.lists(st.tuples(st.integers(0, 2), st.booleans(), st.integers(-9, 9)), max_size=40), terms=st.booleans()
 )

@@ -152,13 +152,6 @@ class Seeker:
             self.cost, self.reading = cost, reading
 
 
-def learn(lexicon: Lexicon, events: Sequence[int], seed: int, known: Sequence[GridReading] = ()) -> Posterior:
-    """Find the most likely reading, and the probability of each meaning of a word. For the arguments see `Seeker`."""
-    seeker = Seeker(lexicon, events, seed, known)
-    seeker.settle()
-    return seeker.posterior()
-
-
 def _chances(costs: dict[int, float]) -> dict[int, float]:
     """Probability of each meaning of a word, from the lowest cost of a reading with this meaning."""
     least = min(costs.values())

@@ -1,4 +1,4 @@
-"""The words of a grid world's instructions under one plan, and the cost of a reading, which `learn` minimises.
+"""The words of a grid world's instructions under one plan, and the cost of a reading, which `learn.Seeker` minimises.
 
 A plan names the words at which instructions are split, for example "then". A reading gives meanings to words. A meaning
 is a filter: a condition on one feature of a thing, for example its colour code. A reading also has constants, which are

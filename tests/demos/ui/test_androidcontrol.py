@@ -224,7 +224,7 @@ def test_equal_sets_are_equal_files(tmp_path: Path) -> None:
     assert (tmp_path / "a.tfrecord").read_bytes() == (tmp_path / "b.tfrecord").read_bytes()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.lists(markups(), min_size=1, max_size=4), min_size=1, max_size=3))
 def test_any_screens_come_back(tmp_path_factory: pytest.TempPathFactory, episodes: list[list[str]]) -> None:
     path = tmp_path_factory.mktemp("any") / NAME

@@ -64,7 +64,7 @@ def test_real_dumps_come_back_with_their_residue() -> None:
         assert names <= {"NAF", "index"}  # the rest is in the forest, not beside it
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(markups())
 def test_any_screen_comes_back(text: str) -> None:
     root = markup.parse(text)
@@ -75,7 +75,7 @@ def test_any_screen_comes_back(text: str) -> None:
     assert markup.write(plain if kept is None else residue.restore(plain, kept, "screen")) == text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(forests())
 def test_any_forest_comes_back(made: Any) -> None:
     root = forest.hierarchy(made, "screen")
@@ -245,7 +245,7 @@ def test_a_residue_of_another_screen(kept: dict[str, Any]) -> None:
         residue.restore(forest.hierarchy(forest_with({0: []}), "screen"), kept, "step 4")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(forests(), st.integers(0, 2**32))
 def test_mutated_forests_are_read_or_refused(made: Any, seed: int) -> None:
     rng = random.Random(seed)

@@ -121,7 +121,7 @@ def test_round_trip() -> None:
         assert record.serialise() == data
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(0, 2**32), st.integers(1, 8))
 def test_mutated_records_are_read_or_refused(seed: int, count: int) -> None:
     """Bytes of a record changed, cut out and doubled: nothing but `InputError` comes of it."""

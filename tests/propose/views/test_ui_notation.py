@@ -41,7 +41,7 @@ words = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), m
 
 
 @given(words, words, st.from_regex(r"[a-z_]{1,8}", fullmatch=True), st.booleans())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_program_can_match_what_it_reads(text: str, desc: str, name: str, clickable: bool) -> None:
     """Text, description, id and class of an outline are those of the XML, character by character."""
     xml = screen(node("Thing", text, desc=desc, name=name, clickable=clickable))
@@ -58,7 +58,7 @@ def test_a_program_can_match_what_it_reads(text: str, desc: str, name: str, clic
 @given(st.lists(trees, max_size=3), st.lists(trees, max_size=3), st.sampled_from([24, 40, 77, STATE]))
 @example([], [({"text": "\u202e" + "long " * 4000}, ())], 24)
 @example([({"class": "c" * 5000, "resource-id": "i" * 5000, "package": "p" * 5000, "text": "t"}, ())], [], 24)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_odd_trees(one: list[Any], two: list[Any], tokens: int) -> None:
     """Nothing raises, limits are kept to the token, and the same data give the same text."""
     before, after = raw(*one), raw(*two)

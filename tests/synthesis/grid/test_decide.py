@@ -70,7 +70,7 @@ def test_safest(chances: dict[Filter | None, float], pressure: float, kept: set[
     assert {FOUR.filters[column] for column in safest(everything, pressure, FOUR)} == kept
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(st.lists(st.floats(0.0, 1.0), min_size=7, max_size=7).filter(lambda x: sum(x) > 0), st.floats(0.0, 1.0))
 def test_safest_is_never_worse_than_saying_nothing_or_one_thing(weights: list[float], pressure: float) -> None:
     columns = [-1, *(FOUR.index[f] for f in (*KINDS, RED, BLUE))]

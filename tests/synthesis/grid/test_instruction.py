@@ -60,7 +60,7 @@ def test_find_phrases(texts: list[str], phrases: tuple[str, ...]) -> None:
 words = st.sampled_from(["ka", "lu", "mo", "ri"])
 
 
-@settings(derandomize=True, deadline=None)
+@settings(derandomize=True)
 @given(st.lists(st.lists(words, max_size=6).map(" ".join), max_size=6))
 def test_phrases_lose_no_word_and_never_stand_in_parts(texts: list[str]) -> None:
     phrases = find_phrases(texts)

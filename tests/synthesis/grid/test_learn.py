@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grace_irl.synthesis.grid.evidence import GridEvidence
-from grace_irl.synthesis.grid.learn import Seeker, descend, learn, wander
+from grace_irl.synthesis.grid.learn import Seeker, descend, wander
 from grace_irl.synthesis.grid.lexicon import Lexicon, Posterior
 from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Plan
 from grace_irl.synthesis.grid.reading import CLASS_ELSE, CONSTANT, MEANING, GridReading
@@ -20,6 +22,13 @@ TRUE = {
     **{WORDS[name]: Filter("channel 0", code) for name, code in KINDS.items()},
     **{WORDS[name]: Filter("channel 1", code) for name, code in COLOURS.items()},
 }
+
+
+def learn(lexicon: Lexicon, events: Sequence[int], seed: int) -> Posterior:
+    """The most likely reading, and the probability of each meaning of a word."""
+    seeker = Seeker(lexicon, events, seed)
+    seeker.settle()
+    return seeker.posterior()
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +164,7 @@ def test_more_effort_is_as_many_times_the_rounds(effort: float) -> None:
     assert 100 - len(seeker._todo) == 5 * effort
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25, derandomize=True)
 @given(st.integers(0, 10**6), st.booleans())
 def test_descend_ends_no_higher_and_where_nothing_nearby_is_lower(
     lexicon: Lexicon, posterior: Posterior, seed: int, freeze: bool

@@ -123,7 +123,7 @@ maps = st.builds(
 )
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30, derandomize=True)
 @given(maps)
 def test_a_mapped_world_is_perceived_as_the_mapped_perception(change: Map) -> None:
     stack = tour(*TOUR)

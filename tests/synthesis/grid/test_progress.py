@@ -194,7 +194,7 @@ def test_an_agent_that_goes_out_of_sight_is_nowhere_near() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(st.data())
 def test_goals_stay_and_all_else_is_worth_less(data: st.DataObject) -> None:
     """Any hypothesis on worlds played at random, in every form; and the text gives back what it was written from."""
@@ -230,7 +230,7 @@ def test_goals_stay_and_all_else_is_worth_less(data: st.DataObject) -> None:
         assert ((after[~goals] >= 0) & (after[~goals] <= shaping.near)).all()
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 @given(st.integers(0, 2**32 - 1), st.integers(0, len(EVENTS) - 1), st.sampled_from(FORMS))
 def test_no_grid_is_too_strange(seed: int, event: int, form: str) -> None:
     """Codes at random: agents that jump, multiply and vanish, things everywhere."""

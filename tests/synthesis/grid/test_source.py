@@ -107,7 +107,7 @@ plans = st.dictionaries(st.sampled_from(("dol", "fen", "pick up")), st.sampled_f
 )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(st.data())
 def test_programs_on_random_worlds(data: st.DataObject) -> None:
     """The same hypothesis, as tables over what happened and as text: every arrangement, event and feature."""
@@ -204,7 +204,7 @@ def test_hostile_words_stay_words(word: str) -> None:
     assert all(char == "\n" or char.isprintable() for char in source)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 @given(st.text(max_size=40))
 def test_any_instruction_can_be_read_and_written(text: str) -> None:
     """What a person may have typed, as the only instruction of the training data and as a new one."""

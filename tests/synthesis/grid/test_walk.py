@@ -32,7 +32,7 @@ def start(lexicon: Lexicon) -> GridReading:
 
 
 @pytest.mark.parametrize("name", LEXICONS)
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15, derandomize=True)
 @given(seed=st.integers(0, 10**6))
 def test_a_walk_keeps_the_cost_of_its_reading(name: str, seed: int) -> None:
     lexicon, rng = LEXICONS[name], np.random.default_rng(seed)

@@ -46,7 +46,7 @@ def penalised(one: TermTable, chosen: list[int]) -> float:
     return likelihood - 0.5 * RIDGE * len(one.values) / 100 * float((beta[1:] ** 2).sum())
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(
     st.integers(0, 10**6), st.sampled_from([0.0, 1.0, 3.0, 50.0]), st.lists(st.integers(0, 30), max_size=6, unique=True)
 )
@@ -75,7 +75,7 @@ def test_a_fit_is_the_optimum_that_a_general_optimiser_finds() -> None:
     assert likelihood == pytest.approx((one.weight * log_expit(np.where(one.positive, margin, -margin))).sum())
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(st.integers(0, 10**6), st.lists(st.integers(1, 30), max_size=5, unique=True), st.booleans())
 def test_leaving_the_range_always_costs(seed: int, others: list[int], tame: bool) -> None:
     """Also where the demonstrations say that it pays; all other weights are then the best ones beside it."""
@@ -106,7 +106,7 @@ def test_both_classes_weigh_one_half() -> None:
     assert likelihood == pytest.approx(90 * np.log(0.5))
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25, derandomize=True)
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 1.0, 3.0]))
 def test_growing_never_fits_worse(seed: int, gap: float) -> None:
     one = table(seed, gap=gap)
@@ -137,7 +137,7 @@ def test_growing_keeps_to_what_is_allowed() -> None:
     assert one.grow(everything) == everything
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25, derandomize=True)
 @given(st.integers(0, 10**6), st.lists(st.integers(0, 30), max_size=6, unique=True))
 def test_own_units_say_the_same_as_standardised_ones(seed: int, chosen: list[int]) -> None:
     one = table(seed)

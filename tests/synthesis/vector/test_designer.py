@@ -132,7 +132,7 @@ SEEDS = st.integers(0, 2**32)
 
 
 @pytest.mark.parametrize("world", [*ROLLOUTS, "unnamed"])
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25, derandomize=True)
 @given(seed=SEEDS, operator=st.sampled_from(CHILDREN))
 def test_programs_give_what_their_designs_mean(world: str, seed: int, operator: str) -> None:
     """A new program and its child pass the checks, and their rewards are finite, on other rollouts, too."""
@@ -224,7 +224,7 @@ def test_rewards_are_finite_in_any_finite_state(size: float) -> None:
 
 
 @given(seed=SEEDS)
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 def test_initial_designs(seed: int) -> None:
     found = proposed(ARM, "initialise", seed)
     assert 1 <= len(terms(found)) <= FIRST_TERMS
@@ -281,7 +281,7 @@ def changed(one: Parent, child: Proposal) -> tuple[set[str], set[str]]:
 
 
 @given(seed=SEEDS)
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 def test_structure_changes_one_term(seed: int) -> None:
     one = new(ARM, seed)
     child = proposed(ARM, "structure", seed + 1, [one], 1)
@@ -319,7 +319,7 @@ def test_designs_have_at_most_six_terms_and_at_least_one() -> None:
 
 
 @given(seed=SEEDS)
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 def test_weights_keep_terms_and_signs(seed: int) -> None:
     one = new(ARM, seed)
     child = proposed(ARM, "weights", seed + 1, [one], 1)
@@ -410,7 +410,7 @@ def test_reflection_knows_components_by_the_names_that_programs_log() -> None:
 
 
 @given(seed=SEEDS, count=st.integers(2, 8))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 def test_crossover_has_terms_of_the_parents_only(seed: int, count: int) -> None:
     """With the weights that a parent gives them."""
     parents = [new(ARM, seed + k) for k in range(count)]
@@ -460,7 +460,7 @@ def test_a_path_goes_on_in_its_direction() -> None:
 
 
 @given(seed=SEEDS, steps=st.lists(st.sampled_from(["structure", "weights"]), max_size=5))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 def test_a_path_keeps_what_stayed(seed: int, steps: list[str]) -> None:
     way = [new(ARM, seed)]
     for k, operator in enumerate(steps):
@@ -472,7 +472,7 @@ def test_a_path_keeps_what_stayed(seed: int, steps: list[str]) -> None:
 
 
 @given(seed=SEEDS, count=st.integers(1, 5))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 def test_different_designs_share_no_quantity(seed: int, count: int) -> None:
     nodes = [new(ARM, seed + k) for k in range(count)]
     child = proposed(ARM, "different", seed, nodes, 1)

@@ -51,7 +51,7 @@ def test_names_of_fields(fields: list[str], width: int, names: list[str]) -> Non
     assert list(VectorNumbers.of(fields, width).names) == names
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 @given(st.lists(st.text(st.characters(codec=None, exclude_categories=()), max_size=12), max_size=6))
 def test_any_names_make_a_program_that_reads_the_numbers(fields: list[str]) -> None:
     numbers = Measures.plain(VectorNumbers.of(fields, 6))

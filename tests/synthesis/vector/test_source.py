@@ -62,7 +62,7 @@ def test_a_program_gives_what_the_table_gives(scale: float, shift: float) -> Non
     assert rewards(source, states) == pytest.approx(value(reward, states), abs=0.02)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(st.integers(0, 10**6), st.lists(st.integers(0, 99), max_size=6, unique=True))
 def test_any_terms_make_a_program(seed: int, chosen: list[int]) -> None:
     one, states = table(seed % 7)

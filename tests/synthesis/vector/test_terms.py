@@ -66,7 +66,7 @@ def terms(draw: st.DrawFn) -> Term:
     return Term(shape, tuple(fields), centres, spreads, ranges, centres[0] + draw(numbers(-3.0, 3.0)) * spreads[0])
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, derandomize=True)
 @given(terms(), st.lists(numbers(-6.0, 6.0), min_size=3, max_size=3))
 def test_the_formula_says_what_the_value_is(term: Term, away: list[float]) -> None:
     """For a state at `away` deviations, whatever the centre and the unit are."""
@@ -80,7 +80,7 @@ def test_the_formula_says_what_the_value_is(term: Term, away: list[float]) -> No
     assert given == pytest.approx(term.value(state[None])[0], abs=1e-6)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, derandomize=True)
 @given(numbers(-1e9, 1e9), numbers(1e-6, 1e6), st.integers(2, 5))
 def test_numbers_are_right_to_the_digits_of_their_unit(value: float, unit: float, digits: int) -> None:
     assume(abs(value) / unit < 10 ** (17 - digits))
