@@ -84,7 +84,7 @@ def _refusal(module: str) -> str | None:
 
 def _member_refusal(module: str, name: str) -> str | None:
     """The reason to refuse the import of a name from an allowed module; None if the import is allowed."""
-    if name == "*":
+    if name == "*" and module.partition(".")[0] in HIDING:
         return f"`from {module} import *` hides which names the program uses: import them by name"
     if (said := _refusal(f"{module}.{name}")) is not None:
         return said
@@ -94,6 +94,9 @@ def _member_refusal(module: str, name: str) -> str | None:
         return f"`{name}` is private to `{module}`: use its public names"
     return None
 
+
+HIDING = frozenset({"numpy", "random", "datetime"})
+"""Modules with members that other checks refuse by name. A star import would hide these names from the checks."""
 
 NO_DOCSTRING = "programs that differ in docstrings alone are one program, so keep data in a variable"
 
@@ -267,7 +270,8 @@ def _contract(tree: ast.Module) -> tuple[list[SourceProblem], bool]:
     if isinstance(method, ast.AsyncFunctionDef):
         return [SourceProblem(method.lineno, "reward_fn is async; expected a plain method", "contract")], False
     named = zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True)
-    if required := [argument.arg for argument, default in named if default is None]:
+    required = [argument.arg for argument, default in named if default is None]
+    if required and not method.decorator_list:  # a decorator may pass them
         said = f"reward_fn requires {', '.join(required)} by name; expected (state) or (state, action, next_state)"
         return [SourceProblem(method.lineno, said, "contract")], False
     low, high = _arity(method)

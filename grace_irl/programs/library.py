@@ -5,6 +5,7 @@ This module ranks such definitions for the user, and exports them as the source 
 
 from __future__ import annotations
 
+import ast
 import keyword
 import tokenize
 from collections.abc import Iterable, Mapping, Sequence
@@ -190,8 +191,9 @@ def library_source(
             wanted = exported.get(own.get(each, ""), "")
             if wanted == each:
                 continue
-            changed = renamed(text, each, wanted) if wanted and each != base and wanted not in used else text
-            if changed == text or each in names(changed):  # the name may also have another meaning here
+            changes = wanted and each != base and wanted not in used and only_reads(text, each)
+            changed = renamed(text, each, wanted) if changes else text
+            if changed == text or each in names(changed):  # a name in an f-string stays on Python 3.11
                 needs.append(f"{each} as in {program.id}" if each in taken else each)
             else:
                 text = changed
@@ -218,6 +220,20 @@ def dedented(text: str) -> str:
         before = token.type
     moved = [line if n in inside or line[:width].strip() else line[width:] for n, line in enumerate(lines)]
     return "\n".join(moved).strip("\n")
+
+
+def only_reads(text: str, name: str) -> bool:
+    """Whether a definition uses a name only to read a variable of its module.
+
+    Then no argument, attribute, member of a class or variable of the definition has this name.
+    """
+    for node in ast.walk(ast.parse(text)):
+        if (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)) or isinstance(node, ast.Constant):
+            continue
+        fields = [value for _, value in ast.iter_fields(node)]
+        if any(name == value or (isinstance(value, list) and name in value) for value in fields):
+            return False
+    return True
 
 
 def renamed(text: str, old: str, new: str) -> str:

@@ -69,7 +69,8 @@ class RewardRunner(Protocol):
 
         Raises:
             GraceError: the program fails or returns a value that is not a finite number.
-            InputError: a state has other parts or another shape than the first state of the first episode.
+            InputError: a state has other parts or another shape than the first state of the first episode. Outside the
+                sandbox, grids and images may have another size in each episode (`StateKind.sides`).
         """
         ...
 
@@ -114,12 +115,14 @@ class _Runner:
     def _check(self, begins: Sequence[Begin]) -> None:
         """Check the first state of the first episode. It fixes the layout of all states."""
         if begins and self._layout is None:
-            state = begins[0].state
-            self._reads.require_state(state, self._name)
-            kind = kind_of_state(state, self._name)
-            if getattr(state, "dtype", None) != np.uint8:  # eight times as many bytes would slow down images
-                state = kind.as_state(state)
-            self._layout = StateLayout.of(kind, state)
+            self._reads.require_state(begins[0].state, self._name)
+            self._layout = self._layout_of(begins[0].state)
+
+    def _layout_of(self, state: Any) -> StateLayout:
+        kind = kind_of_state(state, self._name)
+        if getattr(state, "dtype", None) != np.uint8:  # eight times as many bytes would slow down images
+            state = kind.as_state(state)
+        return StateLayout.of(kind, state)
 
     def close(self) -> None:
         """See `RewardRunner`."""
@@ -158,6 +161,7 @@ class InProcessRunner(_Runner):
         self._slots = Slots(trusted_candidate(source, takes_action=reading.takes_action))
         self._source, self._terms = source, terms
         self._posted: list[TurnRewards] = []
+        self._layouts: dict[int, StateLayout] = {}
 
     def rewards(self, trajectories: Sequence[Trajectory]) -> list[Floats]:
         """See `RewardRunner`."""
@@ -172,9 +176,15 @@ class InProcessRunner(_Runner):
     ) -> TurnRewards:
         """See `RewardRunner`."""
         self._check(begins)
-        if self._layout is not None:
-            for state in (*states, *(begin.state for begin in begins)):
-                self._layout.required(state)
+        for slot, state in zip(slots, states, strict=True):
+            if slot in self._layouts:
+                self._layouts[slot].required(state)
+        for begin in begins:
+            if self._layout is not None and not self._layout.kind.sides:
+                self._layout.required(begin.state)
+                self._layouts[begin.slot] = self._layout
+            else:
+                self._layouts[begin.slot] = self._layout_of(begin.state)
         return self._turn(slots, actions, states, begins, terms=self._terms)[0]
 
     def post(

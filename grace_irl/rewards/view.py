@@ -82,30 +82,39 @@ def state_of(observation: Any, tops: Tops = frozenset()) -> Any:
     Raises:
         InputError: a tuple or list of arrays of different shapes.
     """
-    if isinstance(observation, dict):
-        if not holds_state(observation.keys(), tops):
-            return observation
-        observation = observation[STATE]
-    try:
-        return observation if isinstance(observation, dict) else np.asarray(observation)
-    except ValueError:
-        raise InputError(
-            f"an observation that is {type(observation).__name__} of arrays of different shapes; expected one array, a "
-            "text or a dict: give the environment a wrapper that shows them so"
-        ) from None
+    found = _entry(observation, tops)
+    return found if isinstance(found, dict) else _array(found)
 
 
 def states_of(observations: Any, count: int, tops: Tops = frozenset()) -> NDArray[Any]:
     """The states in the observations of a vector environment: `(count, ...)`, or `(count,)` dicts for records.
 
     Gymnasium batches observations of a `Tuple` space as a tuple of arrays, one array `(count, ...)` for each part.
+
+    Raises:
+        InputError: tuples or lists of arrays of different shapes.
     """
-    if isinstance(observations, tuple) and all(
-        isinstance(part, np.ndarray) and part.shape[:1] == (count,) for part in observations
-    ):
-        observations = list(zip(*observations, strict=True))
-    found = state_of(observations, tops)
-    return rows_of(found, count) if isinstance(found, dict) else found
+    found = _entry(observations, tops)
+    if isinstance(found, dict):
+        return rows_of(found, count)
+    if isinstance(found, tuple) and all(isinstance(each, np.ndarray) and each.shape[:1] == (count,) for each in found):
+        found = list(zip(*found, strict=True))
+    return _array(found)
+
+
+def _entry(observation: Any, tops: Tops) -> Any:
+    held = isinstance(observation, dict) and holds_state(observation.keys(), tops)
+    return observation[STATE] if held else observation
+
+
+def _array(found: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(found)
+    except ValueError:
+        raise InputError(
+            f"an observation that is {type(found).__name__} of arrays of different shapes; expected one array, a text "
+            "or a dict: give the environment a wrapper that shows them so"
+        ) from None
 
 
 def shapes_in(space: Any) -> dict[str, Shape]:

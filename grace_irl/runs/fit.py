@@ -240,7 +240,6 @@ def resume(
         began = authorised(found, str(folder), kept or {}, sets, flags, vouched=vouched, in_memory=in_memory)
         config = located(resolve(sets=sets, flags=flags, base=began))
         _require_compatible(began, config, store)
-        _require_same_judge(folder, found, config)
         if vouched is None:
             require_effect(config, changed(began, config, sets, flags), "" if parts.proposer is not None else None)
         if not in_memory and not config.data.files and method_of(config).needs.demonstrations:
@@ -653,27 +652,17 @@ def _require_compatible(began: Config, config: Config, store: Store) -> None:
             )
 
 
-def _require_same_judge(folder: Path, found: Config, config: Config) -> None:
-    """Refuse a task for a run that began without one, and the reverse: its scores so far are of another kind.
-
-    Args:
-        folder: the run's folder, for messages.
-        found: the configuration in the folder.
-        config: the configuration for the resume.
-    """
-    before, now = (str(flat(each).get("policy.task", "")) for each in (found, config))
-    if bool(before) != bool(now):
-        judges = ("with task " + before, "without one") if before else ("without a task", f"with task {now}")
-        raise InputError(f"{folder}: the run began {judges[0]}; expected to go on like that, not {judges[1]}")
-
-
 def require_changeable(began: Config, config: Config) -> None:
-    """Refuse a change of a setting that must not change when a run is resumed (`CHANGEABLE`)."""
+    """Refuse a change of a setting that must not change when a run is resumed (`CHANGEABLE`).
+
+    A task's file may move. But a run that began without a task has scores of another kind, and goes on without one.
+    """
     before = flat(began)
     for key, value in flat(config).items():
-        if value != before[key] and not key.startswith(CHANGEABLE):
+        judge = key == "policy.task" and bool(value) != bool(before.get(key))
+        if value != before.get(key) and (judge or not key.startswith(CHANGEABLE)):
             raise InputError(
-                f"setting {key!r} was {before[key]!r} when the run began and is {value!r} now; "
+                f"setting {key!r} was {before.get(key)!r} when the run began and is {value!r} now; "
                 "expected only settings such as generations, stop rules and workers to change on --resume: "
                 "start a new run"
             )

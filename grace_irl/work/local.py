@@ -160,7 +160,10 @@ class LocalExecutor:
             process = self._start(job)
             if cancelled.is_set():  # during the start, `end` had no process
                 end()
-            return process.result(tell or (lambda _: None))
+            result = process.result(tell or (lambda _: None))
+            if cancelled.is_set():
+                raise CancelledError
+            return result
         except Exception:
             if cancelled.is_set():
                 raise CancelledError from None

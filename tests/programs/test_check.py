@@ -87,6 +87,7 @@ def test_a_star_import_is_refused() -> None:
     """Else the checks would not see what it imports, such as `save` of numpy."""
     said = "line 1: `from numpy import *` hides which names the program uses: import them by name"
     assert problems(reward("save('x', state)", "from numpy import *")) == [said]
+    assert problems(reward("sqrt(4.0)", "from math import *")) == []
 
 
 @pytest.mark.parametrize(

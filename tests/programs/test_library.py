@@ -200,6 +200,26 @@ def test_a_function_calls_the_helper_of_its_own_program() -> None:
     assert text.count("it also needs") == 2
 
 
+@pytest.mark.parametrize(
+    ("definition", "called", "value"),
+    [
+        ("def away(x, near):\n    return near < x\n", "away(3, near=2)", True),
+        ("@dataclass\nclass Away:\n    near: int = 3\n", "Away().near", 3),
+        ("class Away:\n    def near(self, x):\n        return x\n", "Away().near(4)", 4),
+        ("def away(x):\n    return [near for near in x]\n", "away([5])", [5]),
+    ],
+)
+def test_other_meanings_of_a_helpers_name_stay(definition: str, called: str, value: object) -> None:
+    helper = "from dataclasses import dataclass\n\n\ndef near(x):\n    return x < {}\n"
+    one, other = helper.format(1), f"{helper.format(9)}\n\n{definition}"
+    programs, known = told(one, one + "\nx = 1\n", other, other + "\nx = 1\n")
+    uses = reusable(usages(known, programs, list(programs)), programs, list(programs))
+    space: dict[str, Any] = {"__name__": __name__}  # `dataclass` looks its module up
+    exec(compile(library_source(uses, programs, {}, title="A library.", facts=()), "library.py", "exec"), space)
+    assert space["near_2"](5)
+    assert eval(called, space) == value
+
+
 def test_imports_in_brackets_come_along() -> None:
     source = "from numpy import (array as arr, zeros as z,)\n\n\ndef f(x):\n    return z(x)\n"
     programs, known = told(source, source + "\nx = 1\n")

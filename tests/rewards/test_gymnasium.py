@@ -20,6 +20,7 @@ from grace_irl.errors import GraceError, InputError
 from grace_irl.programs.export import export_source
 from grace_irl.rewards.gymnasium import RewardEnv, RewardVectorEnv
 from grace_irl.rewards.runner import InProcessRunner
+from grace_irl.rewards.view import states_of
 from grace_irl.rl.environments import make
 from grace_irl.states import as_state
 from tests.rewards.recorders import EPISODE, RANDOM, STEPS, Numbered
@@ -237,6 +238,7 @@ def test_parts_of_a_tuple_are_those_of_one_observation_in_vector_environments() 
     environment.reset(seed=0)
     (own, dealer, ace), rewards, *_ = environment.step(np.zeros(3, int))
     np.testing.assert_array_equal(rewards, 1e4 * own + 1e2 * dealer + ace)
+    np.testing.assert_array_equal(states_of({"state": (own, dealer, ace)}, 3), np.stack([own, dealer, ace], axis=1))
 
 
 def test_observations_that_are_changed_underneath_are_refused(tmp_path: Path) -> None:

@@ -75,6 +75,17 @@ def test_later_states_have_the_form_of_the_first_one(
             made.turn((), None, (), [Begin(0, later, "")]) if begins else made.turn((0,), None, [later])
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.uint8], ids=["grids", "images"])
+def test_episodes_of_a_trusted_reward_may_have_rooms_of_different_sizes(kind: type) -> None:
+    room, larger = np.zeros((5, 5, 3), kind), np.zeros((6, 6, 3), kind)
+    with InProcessRunner("class Reward:\n    def reward_fn(self, state):\n        return state.size\n", "r") as made:
+        made.turn((), None, (), [Begin(0, room, ""), Begin(1, larger, "")])
+        assert made.turn((1, 0), None, [larger, room], [Begin(0, larger, "")]).rewards.tolist() == [108.0, 75.0]
+        assert made.turn((0,), None, [larger]).rewards.tolist() == [108.0]
+        with pytest.raises(InputError, match=r"a state of shape \(5, 5, 3\); expected \(6, 6, 3\)"):
+            made.turn((0,), None, [room])
+
+
 def test_states_that_bytes_do_not_hold_are_refused_in_the_sandbox() -> None:
     with SandboxedRunner(
         "class Reward:\n    def reward_fn(self, state):\n        return float(state[0])\n", "r"

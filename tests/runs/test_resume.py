@@ -129,7 +129,7 @@ def begun(tmp_path: Path) -> Path:
     ("flags", "said"),
     [
         (["--method", "forge"], "setting 'method' was 'eureka' when the run began and is 'forge' now"),
-        (["--task", "reacher"], "the run began without a task; expected to go on like that, not with task reacher"),
+        (["--task", "reacher"], "setting 'policy.task' was '' when the run began and is 'reacher' now"),
     ],
 )
 def test_a_run_goes_on_with_its_method_and_its_judge(

@@ -220,11 +220,10 @@ class _Layout:
             yield from pairwise(starts if starts[-1] == count else [*starts, count])
             return
         ids = self.table[self.by_episode]
-        lacking = np.isnan(ids) if ids.dtype.kind == "f" else np.array([each in (None, "") for each in ids.tolist()])
-        if lacking.any():
+        if lacking := _missing(ids):
             raise InputError(
-                f"{self.path}: no {self.by_episode} in row {int(np.argmax(lacking))}; expected a number or a name in "
-                "each row: fill it in, or choose another column (--episode-column)"
+                f"{self.path}: no {self.by_episode} in {lacking} of {count} rows; expected a number or a name in each "
+                "row: fill it in, or choose another column (--episode-column)"
             )
         codes = np.unique(_texts(ids) if ids.dtype.kind in "OUS" else ids, return_inverse=True)[1]
         starts = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), count]
@@ -561,6 +560,13 @@ def _flags(column: NDArray[Any], where: str) -> NDArray[np.bool_]:
         if text not in TRUE and text not in FALSE:
             raise InputError(f"{where} holds {text[:40]!r}; expected true or false (or 1 or 0) in each row")
     return np.array([text in TRUE for text in texts])
+
+
+def _missing(column: NDArray[Any]) -> int:
+    """The number of rows without an entry."""
+    if column.dtype.kind in "OU":
+        return sum(each is None or str(each).strip() in ("", "nan", "<NA>", "NaT") for each in column.tolist())
+    return int(np.isnan(column).sum()) if column.dtype.kind == "f" else 0
 
 
 def _texts(column: NDArray[Any]) -> NDArray[np.object_]:

@@ -349,8 +349,8 @@ def test_names_may_have_spaces_around_them(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("done,x\nf,1\nmaybe,2\n", "column 'done' holds 'maybe'; expected true or false"),
-        ("episode,x\n0,1\n,2\n1,3\n", "no episode in row 1; expected a number or a name in each row"),
-        ("episode,x\na,1\n,2\nb,3\n", "no episode in row 1; expected a number or a name in each row"),
+        ("episode,x\n0,1\n,2\n1,3\n", "no episode in 1 of 3 rows; expected a number or a name in each row"),
+        ("episode,x\na,1\n,2\nb,3\n", "no episode in 1 of 3 rows; expected a number or a name in each row"),
         ("episode,step,x\n0,0,1\n0,1,2\n0,0,3\n0,1,4\n", "episode 0 has step 0 twice, and its rows are not in order"),
     ],
 )
