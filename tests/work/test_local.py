@@ -17,6 +17,7 @@ import pytest
 from grace_irl.errors import InputError
 from grace_irl.testing.executors import TASKS, ExecutorSuite, there, until
 from grace_irl.work import Executor, Job, LocalExecutor
+from grace_irl.work.local import Running
 from grace_irl.work.process import JobProcess
 
 BEGIN = """
@@ -73,14 +74,22 @@ def test_a_task_is_imported_neither_from_the_current_directory_nor_by_a_log_s_na
     assert other.read_text() == "kept"
 
 
-def test_a_job_is_cancelled_while_its_process_is_being_started() -> None:
+@pytest.mark.parametrize("ended", [False, True], ids=["a long job", "a job that has ended by then"])
+def test_a_job_is_cancelled_while_its_process_is_being_started(ended: bool) -> None:
     """The process ends as soon as it exists."""
     begun, go = threading.Event(), threading.Event()
 
-    def start(job: Job) -> JobProcess:
+    class Ended:
+        def result(self, tell: object) -> str:
+            return "done"
+
+        def end(self) -> None:
+            """Nothing to end."""
+
+    def start(job: Job) -> Running:
         begun.set()
         assert go.wait(60)
-        return JobProcess(job)
+        return Ended() if ended else JobProcess(job)
 
     with LocalExecutor(1, start=start) as executor:
         future = executor.submit(Job(f"{TASKS}:wait_for", {"path": "never"}))
