@@ -5,14 +5,13 @@ This module ranks such definitions for the user, and exports them as the source 
 
 from __future__ import annotations
 
-import ast
 import keyword
 import tokenize
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from grace_irl.programs.export import plain
-from grace_irl.programs.parsing import names, normalised, statements, tokens
+from grace_irl.programs.parsing import names, normalised, only_reads, statements, tokens
 from grace_irl.programs.program import Definition, Program
 
 SHARED = 2  # a function is reusable if at least this number of valid programs contain it
@@ -220,20 +219,6 @@ def dedented(text: str) -> str:
         before = token.type
     moved = [line if n in inside or line[:width].strip() else line[width:] for n, line in enumerate(lines)]
     return "\n".join(moved).strip("\n")
-
-
-def only_reads(text: str, name: str) -> bool:
-    """Whether a definition uses a name only to read a variable of its module.
-
-    Then no argument, attribute, member of a class or variable of the definition has this name.
-    """
-    for node in ast.walk(ast.parse(text)):
-        if (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)) or isinstance(node, ast.Constant):
-            continue
-        fields = [value for _, value in ast.iter_fields(node)]
-        if any(name == value or (isinstance(value, list) and name in value) for value in fields):
-            return False
-    return True
 
 
 def renamed(text: str, old: str, new: str) -> str:

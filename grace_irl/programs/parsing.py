@@ -199,3 +199,17 @@ def names(text: str) -> set[str]:
             for field in _FIELD_OF_F_STRING.findall(token.string.replace("{{", "")):
                 found.update(re.findall(r"\b[^\W\d]\w*", field))
     return found
+
+
+def only_reads(text: str, name: str) -> bool:
+    """Whether a definition uses a name only to read a variable of its module.
+
+    Then no argument, attribute, member of a class or variable of the definition has this name.
+    """
+    for node in ast.walk(parse(text)):
+        if (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)) or isinstance(node, ast.Constant):
+            continue
+        fields = [value for _, value in ast.iter_fields(node)]
+        if any(name == value or (isinstance(value, list) and name in value) for value in fields):
+            return False
+    return True
