@@ -73,7 +73,7 @@ def _cap(cap: Cap) -> str:
 
 
 def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
-    """Print the result of a run as tables. With `as_json`, print one JSON object, and tables only on a terminal."""
+    """Print the result of a run as tables. With `as_json`, print one JSON object; on a terminal, the tables, too."""
     out = console()
     best, account = run.best, judged_by(run.method, run.task).account
     if not as_json or out.is_terminal:

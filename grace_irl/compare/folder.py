@@ -188,11 +188,13 @@ class Used:
 
     Attributes:
         asked: number of answers to the search's requests for programs.
-        trained: number of different programs on which the search trained policies, including drafts and failures.
+        trained: number of different programs on which the search trained policies. Earlier versions of a program, and
+            programs whose training failed, count, too.
         calls: number of prompts that a model or a person answered.
         tokens_in, tokens_out: input and output tokens of these prompts and answers, as the model's server counted them.
-        steps: environment steps of the search. If the search trains policies, these are the steps of its trainings,
-            each up to the last evaluation. In an expansion, these are the steps of the episodes that become negatives.
+        steps: environment steps of the search. If the search trains policies, these are the steps of its trainings. A
+            training counts up to its last evaluation. In an expansion, these are the steps of the policies' episodes
+            that become negative demonstrations.
         seconds: wall seconds of the search; None if search and training alternate.
     """
 
@@ -219,8 +221,8 @@ class JobResult:
             environment also counts as finished.
         form: conversion of a recovered program's reward to the learner's reward, for example "logit"
             (`grace_irl.rewards.scale`); "" if no program was recovered.
-        data: digest of the job's demonstrations (`grace_irl.compare.settings.digest_of`). All methods with one seed
-            have equal digests.
+        data: digest of the job's demonstrations (`grace_irl.compare.settings.digest_of`). All jobs with the same seed
+            have the same digest.
         used: resources that the search used; None if the job failed before its first outcome, or if an earlier version
             of grace-irl ran the job.
     """

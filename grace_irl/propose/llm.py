@@ -109,7 +109,7 @@ class Asking:
 
 @dataclass(frozen=True)
 class _Call:
-    """One call to the model, which answers consecutive requests with the same prompt.
+    """One call to the model. Its answers serve consecutive requests of the search that share a prompt.
 
     Attributes:
         first: `Request.sample` of the first request that this call answers. It is above 0 only if a resumed run already
@@ -125,7 +125,7 @@ class _Call:
 class LlmProposer:
     """A proposer that writes a prompt for each request and reads the model's answers.
 
-    One call to the model answers consecutive requests with the same prompt (`Request.samples`).
+    If consecutive requests share a prompt (`Request.samples`), one call to the model serves all of them.
 
     An answer without a program becomes a proposal with a failure. The failure begins with its kind: "length",
     "refusal", "empty", "unparsable", "no_class", "untold" or "no answer".
@@ -190,7 +190,7 @@ class LlmProposer:
     async def _asked(
         self, write: Callable[[Prompter], Prompt], name: str, n: int, *, reads: bool = True
     ) -> list[Proposal | GraceError]:
-        """Request `n` proposals with one prompt. `reads` is True if the answers are programs, False for texts.
+        """Request `n` proposals with one prompt. `reads`: whether the answers are read as programs, not kept as text.
 
         If an error ends the run after some answers have arrived, the error stands in the place of each missing answer.
         """
@@ -209,7 +209,7 @@ def _given(answer: Proposal | GraceError) -> Proposal:
 
 
 def _read(prompt: Prompt, completion: Completion, *, reads: bool) -> Proposal:
-    """Make a proposal from an answer. `reads` is True if the answer is a program, False if it is a text."""
+    """Make a proposal from an answer. `reads`: whether the answer is read as a program, not kept as text."""
     answer = parse(completion.text, completion.finish) if reads else None
     return Proposal(
         source=answer.source if answer else "",

@@ -106,7 +106,7 @@ _LIMITS = Limits(wall_s=10.0, cpu_s=5.0)
 
 _READABLE = ("/etc/passwd", "/etc/hosts", sys.executable)
 """Files that every user may read. The canary tries to read the first of these files that the host process can read.
-Inside bubblewrap, only `sys.executable` exists, so reading another file fails."""
+Inside bubblewrap, only the last of the three exists, so an attempt to read another one fails as it should."""
 
 _SOURCE = """
 import mmap, os, socket
@@ -127,7 +127,7 @@ def list_folder():
     return os.listdir(FOLDER)
 
 def rename_file():
-    os.rename(FILE, FILE)  # anyone may: where the names are one, the kernel asks for no right and changes nothing
+    os.rename(FILE, FILE)  # the same name: outside the sandbox this succeeds without any right, and changes nothing
 
 def connect():
     with socket.socket() as sock:

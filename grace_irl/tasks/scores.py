@@ -46,5 +46,5 @@ def success(rollout: Rollout) -> float:
 
 
 def swung_up(rollout: Rollout) -> float:
-    """The share of 500 steps that are left when Acrobot's tip is up; 0 if the tip is never up."""
+    """The share of 500 steps that remain when Acrobot's tip first is up; 0 if the tip is never up."""
     return float(1.0 - min(rollout.length, 500) / 500) if rollout.trajectory.terminated else 0.0

@@ -27,15 +27,15 @@ ARRANGEMENTS: tuple[Arrangement, ...] = ("then", "after", "both", "beside")
 """The relations that the parts on the left and right of a separator can have. `Plan` defines them."""
 FINALISTS = 2  # number of plans with one or two separators that may get a full search
 SCREENING = 8
-"""`_screened` chooses the finalists by successive halving of the plans. Before each halving, this number of rounds of
-search is divided among the remaining plans. While there are more plans than rounds, plans are halved without rounds, by
-the results of one glance at each plan (`Seeker.glance`)."""
+"""`_screened` chooses the finalists by successive halving of the plans. Before each halving, the remaining plans share
+this number of rounds of search. While there are more plans than this number, a halving compares the results of one
+glance at each plan instead (`Seeker.glance`)."""
 REACH = 8.0
 """A finalist (a plan that `_screened` chose) gets a full search if its cost is at most this number of nats above the
 lowest cost so far."""
 HOPE = 2 * MISSED
-"""`_screened` drops a plan that costs over this number of nats more than the best plan. The number is the cost of two
-trajectories in which the event completes in no goal state."""
+"""`_screened` drops a plan whose cost exceeds that of the best plan by more than this number of nats. Two trajectories
+whose goal states all miss the event of the instruction cost this much (`MISSED`)."""
 MAX_PEERS = 2
 """Maximum number of substitutes of a separator: words that occur between the same two words, for example "and" instead
 of "then". A noun has many more substitutes."""
@@ -94,8 +94,8 @@ def separators(instructions: Sequence[tuple[str, ...]]) -> list[str]:
     """Find the words at which these instructions may be split.
 
     A separator stands inside several instructions, and few other words occur in its place. The part before it, or the
-    part after it, could be an instruction alone. So one of two conditions holds for more than half of the separator's
-    occurrences: the word before it also ends an instruction, or the word after it also begins an instruction.
+    part after it, could be an instruction alone. So at more than half of its places the word before it ends some
+    instruction, or at more than half of its places the word after it begins some instruction.
     """
     ends = {words[-1] for words in instructions if words}
     begins = {words[0] for words in instructions if words}
@@ -169,9 +169,8 @@ def search(seen: PerceivedStates, seed: int, effort: float = 1.0) -> list[Learnt
     words = separators([scene.words for scene in evidence.scenes])
     # A separator saves at most the unexplained cost. So separators are tried if this cost is above `PLAN_PRICE`.
     if found[0].unexplained > PLAN_PRICE:
-        # Two kinds of plans get a short search: plans with one separator, and plans with two separators that may stand
-        # around the first of two things ("between" and "and"). Most of the words are no separators, so only the best
-        # plans get a full search.
+        # Two kinds of plans get a short search: plans with one separator, and plans with two, such as "between" and
+        # "and" in "between the box and the key". Most words are no separators, so only the best plans get a full search.
         plans = [Plan(((word, one),)) for word in words for one in ARRANGEMENTS]
         plans += [
             Plan().and_at(one, "beside").and_at(other, "beside") for one, other in _couples(evidence.scenes, words)
@@ -213,7 +212,7 @@ def _screened(seekers: Sequence[Seeker], effort: float) -> list[Seeker]:
 
 
 def _couples(scenes: Sequence[Scene], words: Sequence[str]) -> list[tuple[str, str]]:
-    """Pairs of these words that both occur once, in this order, in at least `MIN_COUNT` different instructions."""
+    """Pairs of `words`. At least `MIN_COUNT` different instructions contain each word of a pair once, in this order."""
     counts: Counter[tuple[str, str]] = Counter()
     for said in {scene.words for scene in scenes}:
         counts.update(combinations([word for word in said if word in words and said.count(word) == 1], 2))
