@@ -170,7 +170,7 @@ def search(seen: PerceivedStates, seed: int, effort: float = 1.0) -> list[Learnt
     # A separator saves at most the unexplained cost. So separators are tried if this cost is above `PLAN_PRICE`.
     if found[0].unexplained > PLAN_PRICE:
         # Two kinds of plans get a short search: plans with one separator, and plans with two, such as "between" and
-        # "and" in "between the box and the key". Most words are no separators, so only the best plans get a full search.
+        # "and" in "between the box and the key". Most words are no separators, so only the best get a full search.
         plans = [Plan(((word, one),)) for word in words for one in ARRANGEMENTS]
         plans += [
             Plan().and_at(one, "beside").and_at(other, "beside") for one, other in _couples(evidence.scenes, words)
