@@ -5,6 +5,7 @@ This module ranks such definitions for the user, and exports them as the source 
 
 from __future__ import annotations
 
+import itertools
 import keyword
 import tokenize
 from collections.abc import Iterable, Mapping, Sequence
@@ -162,12 +163,14 @@ def library_source(
         title: first line of the module's docstring.
         facts: further lines of the docstring.
     """
-    taken: dict[str, int] = {}
+    bases = [use.known.name.rpartition(".")[2] for use in uses]
+    taken: set[str] = set()
     written = []
-    for use in uses:
-        base = use.known.name.rpartition(".")[2]
-        taken[base] = taken.get(base, 0) + 1
-        written.append((use, base, base if taken[base] == 1 else f"{base}_{taken[base]}"))
+    for use, base in zip(uses, bases, strict=True):
+        numbered = (f"{base}_{number}" for number in itertools.count(2))
+        name = base if base not in taken else next(each for each in numbered if each not in taken | {*bases})
+        taken.add(name)
+        written.append((use, base, name))
     imports: set[str] = set()
     constants: dict[str, str] = {}
     blocks: list[str] = []
@@ -192,10 +195,11 @@ def library_source(
                 continue
             changes = wanted and each != base and wanted not in used and only_reads(text, each)
             changed = renamed(text, each, wanted) if changes else text
-            if changed == text or each in names(changed):  # a name in an f-string stays on Python 3.11
-                needs.append(f"{each} as in {program.id}" if each in taken else each)
-            else:
+            if changed != text and each not in names(changed):  # a name in an f-string stays on Python 3.11
                 text = changed
+                if not any(each in names(value) for key, value in module.constants.items() if key in used):
+                    continue
+            needs.append(f"{each} as in {program.id}" if each in taken else each)
         said = _provenance(use, name, scores) + ([f"it also needs {', '.join(needs)}"] if needs else [])
         blocks += ["\n".join(block)] if block else []
         blocks.append("\n".join([*(f"# {plain(line)}" for line in said), text]))

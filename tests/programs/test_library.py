@@ -200,6 +200,20 @@ def test_a_function_calls_the_helper_of_its_own_program() -> None:
     assert text.count("it also needs") == 2
 
 
+def test_a_constant_keeps_the_name_of_a_helper_and_says_so() -> None:
+    """Even beside a call that gets the helper's new name. A number goes to no name that a function has already."""
+    one = "def near(x):\n    return x < 1\n\n\ndef near_2(x):\n    return 7\n"
+    other = "def near(x):\n    return x < 9\n\n\nTESTS = [near]\n\n\ndef away(x):\n    return TESTS[0](x), near(x)\n"
+    programs, known = told(one, one + "\nx = 1\n", other, other + "\nx = 1\n")
+    uses = reusable(usages(known, programs, list(programs)), programs, list(programs))
+    text = library_source(uses, programs, {}, title="A library.", facts=())
+    space: dict[str, Any] = {}
+    exec(compile(text, "library.py", "exec"), space)
+    assert (space["near"](5), space["near_2"](5), space["near_3"](5)) == (False, 7, True)
+    assert space["away"](5)[1]
+    assert "# it also needs near as in c\ndef away" in text
+
+
 @pytest.mark.parametrize(
     ("definition", "called", "value"),
     [
