@@ -33,10 +33,10 @@ help: ## Show this list
 fit: $(CORE) ## Recover a reward from the demonstrations that ship, and print it
 	$(BIN)/grace-irl fit --demos datasets/babyai-go-to-obj $(ARGS)
 
-test: $(FULL) ## Run the tests but those that take long, in about 13 minutes of two cores
+test: $(FULL) ## Run the tests but those that take long, in about 14 minutes of two cores
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m 'not slow' $(ARGS)
 
-slow: $(FULL) ## Run the tests that take long, in about 20 minutes of two cores
+slow: $(FULL) ## Run the tests that take long, in about 25 minutes of two cores
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m slow $(ARGS)
 
 # Rooms whose tests need no torch, for Pythons that have no file of its pin; full.lock's other packages are the same.
