@@ -148,6 +148,14 @@ def test_renaming(text: str, new: str) -> None:
     assert renamed(text, "f", "f_2") == new
 
 
+def library(*sources: str) -> str:
+    """The library of all functions that several of these programs have, the best program first."""
+    programs, known = told(*sources)
+    order = list(programs)
+    uses = reusable(usages(known, programs, order), programs, order)
+    return library_source(uses, programs, {}, title="A library.", facts=())
+
+
 def test_the_file_runs() -> None:
     programs, known = told(ONE, TWO, ALONE, ALONE.replace("(0, 1)", "(2, 3)"))
     order = ["b", "a", "d", "c"]
@@ -186,10 +194,7 @@ def test_a_function_calls_the_helper_of_its_own_program() -> None:
         "def wide(x, near=2):\n    return x > near\n"
     )
     third = "def near(x):\n    return x < {}\n\n\ndef apart(x):\n    return not near(x)\n"
-    programs, known = told(first, first + "\nx = 1\n", second, second + "\nx = 1\n", third.format(5), third.format(6))
-    order = list(programs)
-    uses = reusable(usages(known, programs, order), programs, order)
-    text = library_source(uses, programs, {}, title="A library.", facts=())
+    text = library(first, first + "\nx = 1\n", second, second + "\nx = 1\n", third.format(5), third.format(6))
     space: dict[str, Any] = {}
     exec(compile(text, "library.py", "exec"), space)
     assert [space["near"](5), space["near_2"](5)] == [False, True]
@@ -204,9 +209,7 @@ def test_a_constant_keeps_the_name_of_a_helper_and_says_so() -> None:
     """Even beside a call that gets the helper's new name. A number goes to no name that a function has already."""
     one = "def near(x):\n    return x < 1\n\n\ndef near_2(x):\n    return 7\n"
     other = "def near(x):\n    return x < 9\n\n\nTESTS = [near]\n\n\ndef away(x):\n    return TESTS[0](x), near(x)\n"
-    programs, known = told(one, one + "\nx = 1\n", other, other + "\nx = 1\n")
-    uses = reusable(usages(known, programs, list(programs)), programs, list(programs))
-    text = library_source(uses, programs, {}, title="A library.", facts=())
+    text = library(one, one + "\nx = 1\n", other, other + "\nx = 1\n")
     space: dict[str, Any] = {}
     exec(compile(text, "library.py", "exec"), space)
     assert (space["near"](5), space["near_2"](5), space["near_3"](5)) == (False, 7, True)
@@ -226,19 +229,15 @@ def test_a_constant_keeps_the_name_of_a_helper_and_says_so() -> None:
 def test_other_meanings_of_a_helpers_name_stay(definition: str, called: str, value: object) -> None:
     helper = "from dataclasses import dataclass\n\n\ndef near(x):\n    return x < {}\n"
     one, other = helper.format(1), f"{helper.format(9)}\n\n{definition}"
-    programs, known = told(one, one + "\nx = 1\n", other, other + "\nx = 1\n")
-    uses = reusable(usages(known, programs, list(programs)), programs, list(programs))
     space: dict[str, Any] = {"__name__": __name__}  # `dataclass` looks its module up
-    exec(compile(library_source(uses, programs, {}, title="A library.", facts=()), "library.py", "exec"), space)
+    exec(compile(library(one, one + "\nx = 1\n", other, other + "\nx = 1\n"), "library.py", "exec"), space)
     assert space["near_2"](5)
     assert eval(called, space) == value
 
 
 def test_imports_in_brackets_come_along() -> None:
     source = "from numpy import (array as arr, zeros as z,)\n\n\ndef f(x):\n    return z(x)\n"
-    programs, known = told(source, source + "\nx = 1\n")
-    uses = reusable(usages(known, programs, ["a", "b"]), programs, ["a", "b"])
-    text = library_source(uses, programs, {}, title="A library.", facts=())
+    text = library(source, source + "\nx = 1\n")
     assert "from numpy import (array as arr, zeros as z,)" in text
 
 
@@ -247,9 +246,7 @@ def test_names_in_f_strings_come_along() -> None:
         "import math\n\nWIDTH = 4\nSIGN = 'x'\nWORD = f'{{SIGN}}'\n\n\n"
         'def f(x):\n    return f\'{math.floor(x):{WIDTH}} {{SIGN}} \' rf"""{\n    WORD}"""\n'
     )
-    programs, known = told(source, source + "\nx = 1\n")
-    uses = reusable(usages(known, programs, ["a", "b"]), programs, ["a", "b"])
-    text = library_source(uses, programs, {}, title="A library.", facts=())
+    text = library(source, source + "\nx = 1\n")
     space: dict[str, object] = {}
     exec(compile(text, "library.py", "exec"), space)
     assert space["f"](2.5) == "   2 {SIGN} {SIGN}"  # type: ignore[operator]
@@ -263,9 +260,7 @@ def test_a_guarded_import_is_no_constant() -> None:
         "def f(x):\n    try:\n        return 1 / x\n    except ZeroDivisionError:\n        return 0\n"
         "    else:\n        pass\n    finally:\n        pass\n"
     )
-    programs, known = told(source, source + "\nx = 1\n")
-    uses = reusable(usages(known, programs, ["a", "b"]), programs, ["a", "b"])
-    text = library_source(uses, programs, {}, title="A library.", facts=())
+    text = library(source, source + "\nx = 1\n")
     space: dict[str, object] = {}
     exec(compile(text, "library.py", "exec"), space)
     assert space["f"](0) == 0  # type: ignore[operator]
