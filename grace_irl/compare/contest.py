@@ -70,7 +70,7 @@ def clean(
         folder: folder of the run that stores the goal states. If the run exists, its goal states are used instead of
             the file that the setting `data.goals` names.
         demonstrations: the demonstrations as loaded, before this function marks goal states.
-        parts: callbacks, and the folder that the user resumes after an interruption.
+        parts: callbacks, and the name for messages of what the user resumes after an interruption (`Parts.whole`).
         checked: result of `require_cleanable`; None: this function makes the check.
 
     Raises:

@@ -58,8 +58,8 @@ READERS = {**ARRAYS, **TABLES, **SCREENS}
 The module is imported when the first such file is opened."""
 
 TEXTS = (*TABLES, ".json", ".json.gz", "ui_element.txt", "utg.yaml")
-"""Endings of text files. In a folder, text files are read only if the folder has no other demonstrations. Beside other
-demonstrations, a text file probably describes the data set, unless its name begins with a role."""
+"""Endings of text files. Beside other demonstrations in a folder, a text file is read only if its name begins with a
+role. Otherwise it probably describes the data set."""
 
 CARDS = (".json", ".yaml", ".yml")
 """Endings of files that describe a data set, if they lie beside its demonstrations."""
@@ -69,7 +69,7 @@ MAGIC = {b"PAR1": ".parquet", b"PK\3\4": ".npz", b"\x93NUMPY": ".npy", b"\x89HDF
 
 PARTITIONS = "foreign.partitions:open_dataset"
 CHOOSING = (".parquet", *TABLES, PARTITIONS)
-"""Endings of files with tables, whose columns the user may choose, and the reader of folders with tables."""
+"""Formats of tables. The user may choose the columns of their states."""
 
 FOLDERS = (
     ("foreign.lerobot:is_dataset", "foreign.lerobot:open_dataset"),

@@ -60,8 +60,8 @@ class Span:
         """Whether the first episode of `other` is the rest of the last episode of this file.
 
         Both episodes must have the same number or name. If both files number the steps, the first step of `other` must
-        be above the last step of this file. Without steps, this file must have several episodes: files with one episode
-        each may all use the same number.
+        be above the last step of this file. If one of them does not number the steps, the result is False for a file
+        with one episode: all files with one episode may use the same number, so an equal number shows nothing.
         """
         if not self.last or self.last != other.first:
             return False

@@ -30,7 +30,7 @@ from grace_irl.states.kind import Scrambler
 CONSONANTS, VOWELS = "bdfgklmnprstvz", "aeiou"
 SYLLABLES = 3
 TRIES = 100
-"""Number of attempts to invent a word of one length. Words of the next attempts have one more syllable."""
+"""Maximum number of attempts to invent a word with a given number of syllables. After that, words get one more."""
 
 
 NO_MAP = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
@@ -49,7 +49,7 @@ class ScrambleMap:
         kind: name of the states' kind.
         scrambler: object that scrambles states of this kind.
         words: map from each word in lower case to its invented word.
-        fields: names of a vector's components in the data, in the order of the map; () if they are unknown.
+        fields: names of a vector's components, in the order in which the map numbers them; () if they are unknown.
     """
 
     seed: int

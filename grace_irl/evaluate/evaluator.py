@@ -31,8 +31,8 @@ from grace_irl.sandbox.protocol import Limits, Outcome, Sandbox
 
 Floats = NDArray[np.float64]
 
-# A set of at most STAGE_STATES states runs in one stage. In a larger set, about STAGE_STATES states have run after the
-# second stage, and each later stage multiplies this number by STAGE_GROWTH.
+# A set of at most STAGE_STATES states runs in one stage. In a larger set, the first two stages together run about
+# STAGE_STATES states, and each later stage multiplies the number of states so far by STAGE_GROWTH.
 STAGE_STATES = 4_096
 STAGE_GROWTH = 3
 STRICT_STATES = 5_000  # approximate number of states on which an elite runs in strict mode; the winner runs on all
@@ -254,7 +254,7 @@ class _Split:
         """Split the trajectories into stages (lists of digests). A set of at most `STAGE_STATES` states is one stage.
 
         In a larger set, the first stage is the shortest trajectory, so a program that crashes or hangs costs little.
-        The later stages are large, because an evaluation stops only if the upper bound of the fitness is low. The bound
+        The later stages are large. An evaluation stops early only if the upper bound of the fitness is low. The bound
         assumes perfect classification of all states that have not run, so it is rarely low after a few states.
         """
         everything = list(self._length)

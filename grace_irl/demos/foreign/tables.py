@@ -144,8 +144,8 @@ def _csv(file: Path, delimiter: str, point: str) -> pa.Table:
 def _has_decimal_commas(table: pa.Table) -> bool:
     """Whether a table writes decimals with commas.
 
-    The result is True if no column holds decimals with points, and most texts of some column are decimals with commas
-    or whole numbers, with at least one comma.
+    The result is True if no column holds decimals with points, and some column holds decimals with commas. Most texts
+    of that column must be numbers: decimals with commas, or whole numbers.
     """
     if any(pa.types.is_floating(column.type) for column in table.columns):
         return False
