@@ -48,12 +48,14 @@ class Swap:
         instruction: the other instruction.
         fulfilled: whether the episode fulfils the other instruction as well; None if no simulator can decide.
         paid: whether the reward pays a goal of the episode under the other instruction.
+        paid_by_then: whether the reward pays the goal or an earlier state of the episode under the other instruction.
     """
 
     item: Labelled
     instruction: str
     fulfilled: bool | None
     paid: bool
+    paid_by_then: bool
 
     @property
     def word(self) -> str:
@@ -239,10 +241,12 @@ def swaps(
     for item, given in chosen:
         goal = int(np.flatnonzero(item.positive)[-1])
         fulfilled += judge(item.trajectory, given, goal) if judge is not None else [None] * len(given)
-    return [
-        Swap(item, text, said, bool((values[item.positive] > threshold).mean() > least))
-        for (item, text), said, values in zip(made, fulfilled, rewards, strict=True)
-    ]
+    found = []
+    for (item, text), said, values in zip(made, fulfilled, rewards, strict=True):
+        paid = values > threshold
+        by_then = bool(paid[: int(np.flatnonzero(item.positive)[-1]) + 1].any())
+        found.append(Swap(item, text, said, bool(paid[item.positive].mean() > least), by_then))
+    return found
 
 
 def contrast(exchanged: Sequence[Swap], words: Sequence[Swap]) -> Contrast:

@@ -14,7 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.audit.asked import StatedGoals, spoken, words_of
-from grace_irl.audit.contrast import MOST_STATES, Contrast, by_end, by_instruction, by_word, contrast, sampled, swaps
+from grace_irl.audit.contrast import (
+    MOST_STATES,
+    Contrast,
+    Swap,
+    by_end,
+    by_instruction,
+    by_word,
+    contrast,
+    sampled,
+    swaps,
+)
 from grace_irl.audit.subject import ProgramFailedError, Subject
 from grace_irl.audit.warning import RewardWarning
 from grace_irl.demos.labels import Labelled
@@ -75,7 +85,7 @@ def _exchanged(subject: Subject) -> tuple[Contrast | None, list[RewardWarning]]:
     if whole_episode:
         return None, [each for each in _ignored(subject, found, asked) if each.code == "instruction-ignored"]
     of_words = list(_ignored(subject, found, asked)) or list(_unshown(subject, paid)) or list(_ends(subject, paid))
-    return found, [*of_words, *_far(subject, found)]
+    return found, [*of_words, *_misread((*whole, *words)), *_far(subject, found)]
 
 
 def _one(text: str) -> RewardWarning:
@@ -132,7 +142,9 @@ def _unshown(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarni
     """Warn if the reward pays goals of experts under instructions with new words.
 
     These instructions come from negatives. A word is new if no expert's instruction contains the word. A simulator must
-    decide that the expert's episode does not fulfil the instruction.
+    decide that the expert's episode does not fulfil the instruction. A swap counts only if the goal is paid with the
+    new words or without them. Else the other words of the instruction are why the goal is unpaid: after "pick up the
+    ball", "pick up the purple key" shows nothing about "purple".
 
     Args:
         subject: the program under audit, with its data.
@@ -148,11 +160,15 @@ def _unshown(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarni
     unshown = [each for each in unshown if each[2]]
     for task, own in given:
         given[task, own] = sampled([text for other, text, _ in unshown if other == task])
-    made = [
-        swap for swap in swaps(paid, given, subject.threshold, subject.run, subject.judge) if swap.fulfilled is False
-    ]
-    wrong = {swap.instruction for swap in made if swap.paid}
-    if sum(swap.paid for swap in made) > WRONG * len(made):
+    made = swaps(paid, given, subject.threshold, subject.run, subject.judge)
+    short = {key: [_without(text, words_of(text) - shown[key[0]]) for text in some] for key, some in given.items()}
+    try:
+        payable = [swap.paid for swap in swaps(paid, short, subject.threshold, subject.run, None)]
+    except ProgramFailedError:  # the program may need a word in the place of each new one
+        payable = [True] * len(made)
+    counted = [swap for swap, one in zip(made, payable, strict=True) if swap.fulfilled is False and (swap.paid or one)]
+    wrong = {swap.instruction for swap in counted if swap.paid}
+    if sum(swap.paid for swap in counted) > WRONG * len(counted):
         words = sorted({word for _, text, new in unshown if text in wrong for word in new})
         named = ", ".join(map(repr, words[:NAMED])) + (", …" if len(words) > NAMED else "")
         yield RewardWarning(
@@ -161,6 +177,11 @@ def _unshown(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarni
             "the episodes do not fulfil",
             "bring experts whose instructions have these words",
         )
+
+
+def _without(text: str, words: frozenset[str]) -> str:
+    """The words of an instruction without some words, which are in lower case."""
+    return " ".join(word for word in text.split() if not words_of(word) & words)
 
 
 def _ends(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarning]:
@@ -186,6 +207,27 @@ def _ends(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarning]
             "words-ignored",
             f"{still}, a goal is paid under an instruction that its episode does not fulfil",
             _near_misses(subject),
+        )
+
+
+def _misread(made: Sequence[Swap]) -> Iterator[RewardWarning]:
+    """Warn if the reward leaves episodes of experts unpaid under other instructions that they fulfil.
+
+    For example, it does not pay for taking a red ball under "take the red object". A swap counts only if a simulator
+    decides that the episode fulfils the other instruction. The episode may do so before its own goal.
+
+    Args:
+        made: swaps of experts whose goals are paid under their own instruction.
+    """
+    right = [swap for swap in made if swap.fulfilled]
+    unpaid = sorted((swap.instruction, swap.item.trajectory.extra_info) for swap in right if not swap.paid_by_then)
+    if len(unpaid) > WRONG * len(right):
+        example, own = (repr(text[:80]) for text in unpaid[0])
+        still = f"in {len(unpaid)} of {len(right)} swaps of instructions, such as {example} for {own}"
+        yield RewardWarning(
+            "words-misread",
+            f"{still}, an episode is not paid under an instruction that it fulfils",
+            "bring more experts whose instructions have these words",
         )
 
 
