@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
@@ -37,7 +36,7 @@ from grace_irl.runs.beginnings import (
     trained_before,
 )
 from grace_irl.runs.budget import Budget, Meter, Prices
-from grace_irl.runs.config import flat, located, resolve, to_toml
+from grace_irl.runs.config import located, resolve, to_toml
 from grace_irl.runs.data import large_files, load_data, with_sample
 from grace_irl.runs.effects import changed, require_effect
 from grace_irl.runs.engine import Engine, Snapshot, run_to_end
@@ -46,9 +45,10 @@ from grace_irl.runs.front import TOO_FEW, UNJUDGED, front_of, keep_sizes, stored
 from grace_irl.runs.labelling import Labelling, chosen_rule, with_label
 from grace_irl.runs.preference import Preference
 from grace_irl.runs.provenance import export_record
-from grace_irl.runs.record import Record, TrajectoryRow, trajectory_rows
+from grace_irl.runs.record import Record, trajectory_rows
 from grace_irl.runs.recording import changed_search, require_recorded_data, with_recorded_scores
 from grace_irl.runs.rest import with_rest
+from grace_irl.runs.resumption import require_compatible, require_same_demonstrations
 from grace_irl.runs.run import Best, Interrupted, Run
 from grace_irl.runs.schema import FORMAT
 from grace_irl.runs.store import Store
@@ -63,36 +63,6 @@ FRUITLESS_POPULATIONS = 2
 
 OpensEvaluator = Callable[[Workbench], Evaluator]
 """Function that makes the evaluator of a run. The `Workbench` holds the run's data, sandbox and cache of rewards."""
-
-CHANGEABLE = (
-    "search.generations",  # this setting and the next five only decide when the search of a method ends
-    "policy_evolution.generations",
-    "eureka.rounds",
-    "forge.rounds",
-    "random.programs",
-    "revolve.programs",
-    "search.reshape",
-    "stop.",
-    "data.demos",  # the files may have moved; `resume` checks that their content is unchanged
-    "data.experts",
-    "data.negatives",
-    "policy.task",  # the file may have moved; the run keeps its content
-    "policy.trainings",
-    "policy.train_limit",
-    "sandbox.workers",
-    "sandbox.allow_weak",
-    "expand.trust",
-    "model.url",
-    "model.concurrency",
-    "model.patience",
-    "model.timeout",
-    "model.price_",
-)
-"""Settings that may change when a run is resumed. An entry is a whole key or the beginning of keys."""
-ENDS_SEARCH = ("search.generations", "search.reshape", "stop.target_accuracy", "stop.plateau")
-"""Settings of `CHANGEABLE` that must not change after a run has begun to reshape its best program.
-
-The recorded requests of the reshaping depend on these settings."""
 
 
 @dataclass(frozen=True)
@@ -211,7 +181,7 @@ def resume(
 
     Args:
         folder: the run's folder.
-        flags: changed settings by `section.key`. Only settings in `CHANGEABLE` may change.
+        flags: changed settings by `section.key`. Only settings in `resumption.CHANGEABLE` may change.
         sets: changed settings as texts of the form `section.key=value`.
         parts: objects and callbacks of the caller.
         vouched: configuration that a trusted expansion or comparison gives for this run; None for a separate run.
@@ -239,7 +209,7 @@ def resume(
         in_memory = parts.demonstrations is not None
         began = authorised(found, str(folder), kept or {}, sets, flags, vouched=vouched, in_memory=in_memory)
         config = located(resolve(sets=sets, flags=flags, base=began))
-        _require_compatible(began, config, store)
+        require_compatible(began, config, store)
         if vouched is None:
             require_effect(config, changed(began, config, sets, flags), "" if parts.proposer is not None else None)
         if not in_memory and not config.data.files and method_of(config).needs.demonstrations:
@@ -259,7 +229,7 @@ def resume(
         if parts.note is not None and parts.whole is None and method_of(config).needs.demonstrations:
             parts.note(choice.line)
         problem = labelling.problem()
-        _require_same(folder, trajectory_rows(problem), store.trajectories(), found)
+        require_same_demonstrations(folder, trajectory_rows(problem), store.trajectories(), found)
         if labelling.silent:
             require_chat(labelling, config)
         given_of(store, config)
@@ -588,33 +558,6 @@ def _checked(labelling: Labelling, problem: Problem, config: Config) -> OpensEva
     return with_recorded_scores(chosen.evaluator(problem, config), config)
 
 
-def _require_same(folder: Path, rows: list[TrajectoryRow], stored: list[TrajectoryRow], began: Config) -> None:
-    """Refuse demonstrations that differ from those of the run, or that have another order.
-
-    `began` is the configuration of the run. Its names of the demonstrations appear in the message about the order.
-    """
-    if _content(rows) == _content(stored):
-        return
-    new, old = (Counter((row.digest, row.role, row.task) for row in each) for each in (rows, stored))
-    if new == old:
-        names = acting.named_data(began)
-        named = f": name them in the order of {names}" if names else ": give them in the order of the run"
-        raise InputError(
-            f"{folder}: the trajectories are those that the run began with, but in another order; expected the same "
-            f"order{named}"
-        )
-    raise InputError(
-        f"{folder}: the demonstrations are not those that the run began with ({(old - new).total()} of "
-        f"{len(stored)} trajectories are missing, {(new - old).total()} are new); expected the same files, unchanged: "
-        "start a new run"
-    )
-
-
-def _content(rows: list[TrajectoryRow]) -> list[TrajectoryRow]:
-    """Copies of the rows without labels and file names, to compare the trajectories of two sets."""
-    return [replace(row, positives=0, source="") for row in rows]
-
-
 def opened_sandbox(settings: SandboxConfig, workplace: Workplace = Workplace()) -> Sandbox:
     """Open a new sandbox. The caller must close it, or use it as a context manager.
 
@@ -630,39 +573,3 @@ def opened_sandbox(settings: SandboxConfig, workplace: Workplace = Workplace()) 
     from grace_irl.sandbox import open_sandbox
 
     return open_sandbox(workers=settings.workers, allow_weak=settings.allow_weak)
-
-
-def _require_compatible(began: Config, config: Config, store: Store) -> None:
-    """Refuse changed settings that would invalidate the results so far.
-
-    Args:
-        began: the configuration that the run began with.
-        config: the configuration for the resume.
-        store: the store of the run.
-    """
-    require_changeable(began, config)
-    before, after = flat(began), flat(config)
-    reshaping = any(operator == "reshape" for _, operator in store.requests().values())
-    for key, value in after.items():
-        if value != before[key] and reshaping and key in ENDS_SEARCH:
-            raise InputError(
-                f"setting {key!r} was {before[key]!r} and is {value!r} now, but the search has ended and its best "
-                "program is being reshaped; expected no change of settings that decide when the search ends: start "
-                "a new run"
-            )
-
-
-def require_changeable(began: Config, config: Config) -> None:
-    """Refuse a change of a setting that must not change when a run is resumed (`CHANGEABLE`).
-
-    A task's file may move. But a run that began without a task has scores of another kind, and goes on without one.
-    """
-    before = flat(began)
-    for key, value in flat(config).items():
-        judge = key == "policy.task" and bool(value) != bool(before.get(key))
-        if value != before.get(key) and (judge or not key.startswith(CHANGEABLE)):
-            raise InputError(
-                f"setting {key!r} was {before.get(key)!r} when the run began and is {value!r} now; "
-                "expected only settings such as generations, stop rules and workers to change on --resume: "
-                "start a new run"
-            )

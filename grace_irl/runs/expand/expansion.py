@@ -40,6 +40,7 @@ from grace_irl.runs.expand.likeness import NO_ENDS, recognises_success
 from grace_irl.runs.expand.round import Round, read_round
 from grace_irl.runs.folder import RunLock, RunPaths, default_folder, own, require_absent
 from grace_irl.runs.labelling import chosen_rule, marked, with_label
+from grace_irl.runs.resumption import require_changeable
 from grace_irl.runs.run import Interrupted, Run
 from grace_irl.runs.store import Store
 
@@ -161,7 +162,7 @@ def resume(
         first, done = place_of(folder, 0) / "run", rounds_of(folder)
         parts = replace(parts, whole=folder, reason=parts.reason or "as the expansion began")
         if done and config != began:  # else `fits.resume` checks and keeps the changes
-            fits.require_changeable(began, config.model_copy(update={"expand": began.expand}))
+            require_changeable(began, config.model_copy(update={"expand": began.expand}))
             _keep(first, config)
         with _part_of(folder):
             run = (
