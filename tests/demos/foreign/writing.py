@@ -4,7 +4,7 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
+
+NAMES = ("height", "speed", "angle")
 
 
 def plain(fields: tuple[str, ...] = (), *, ended: bool = True, cut: bool = False) -> Demonstrations:
@@ -203,3 +205,34 @@ def to_imitation(demonstrations: Demonstrations, folder: Path) -> None:
         pa.ipc.new_stream(file, table.schema) as out,
     ):
         out.write_table(table)
+
+
+def table(**more: list[Any]) -> list[dict[str, Any]]:
+    """Two episodes of two states."""
+    columns: dict[str, list[Any]] = {"episode": [0, 0, 1, 1], "x": [0.5, 1.5, 2.5, 3.5], **more}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def rlds(change: Callable[[Path], object]) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        to_rlds(plain(), folder / "robot")
+        change(folder / "robot")
+        return folder / "robot"
+
+    return write
+
+
+def described(**features: Any) -> Callable[[Path], Path]:
+    """RLDS with another description of some features of a step, or none (None)."""
+
+    def change(folder: Path) -> None:
+        about = json.loads((folder / "features.json").read_text())
+        step = about["featuresDict"]["features"]["steps"]["sequence"]["feature"]["featuresDict"]
+        step["features"] = {name: each for name, each in (step["features"] | features).items() if each is not None}
+        (folder / "features.json").write_text(json.dumps(about))
+
+    return rlds(change)
+
+
+def tensor(dtype: str, *shape: int) -> dict[str, Any]:
+    return {"tensor": {"dtype": dtype, "shape": {"dimensions": list(map(str, shape))}}}
