@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from grace_irl.demos.foreign.table import Columns
+from grace_irl.demos.foreign.columns import Columns
 from grace_irl.errors import InputError
 
 StateColumns = Annotated[str | None, typer.Option(help="Columns of a table that are the numbers of a state: a,b,c.")]

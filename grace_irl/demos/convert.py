@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grace_irl.demos.files import SUFFIX, Format, SetOfFiles, expand, open_writer, passed_over
-from grace_irl.demos.foreign.table import Columns
+from grace_irl.demos.foreign.columns import Columns
 from grace_irl.demos.header import Header, merge, role_of
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.scramble import ScrambleMap

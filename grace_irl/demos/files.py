@@ -17,7 +17,7 @@ from typing import Literal, get_args
 from grace_irl.contents import require_inside
 from grace_irl.demos import tfrecord
 from grace_irl.demos.components import source_in_order
-from grace_irl.demos.foreign.table import Columns
+from grace_irl.demos.foreign.columns import Columns
 from grace_irl.demos.formats import (
     ARRAYS,
     CARDS,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from grace_irl.demos import tfrecord
-from grace_irl.demos.foreign.table import Columns
+from grace_irl.demos.foreign.columns import Columns
 from grace_irl.demos.memory import Memory, enough_memory
 from grace_irl.demos.minari.source import MinariSource, dataset_folder, datasets_root
 from grace_irl.demos.source import Source

@@ -8,8 +8,8 @@ from typing import Any
 
 from grace_irl.demos.components import in_order
 from grace_irl.demos.files import expand_all, passed_over
+from grace_irl.demos.foreign.columns import Columns
 from grace_irl.demos.foreign.objects import are_paths, require_paths, source_of
-from grace_irl.demos.foreign.table import Columns
 from grace_irl.demos.formats import open_source
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.opened import OpenSet

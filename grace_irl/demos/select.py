@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from grace_irl.demos.conditions import Conditions, Funnel
 from grace_irl.demos.files import Format, SetOfFiles, expand_all, open_writer
-from grace_irl.demos.foreign.table import Columns
+from grace_irl.demos.foreign.columns import Columns
 from grace_irl.demos.header import Header, merge, role_of
 from grace_irl.demos.label_rule import rule_of
 from grace_irl.demos.memory import Memory

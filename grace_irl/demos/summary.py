@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from grace_irl.demos.files import SetOfFiles, expand, passed_over
-from grace_irl.demos.foreign.table import Columns
+from grace_irl.demos.foreign.columns import Columns
 from grace_irl.demos.header import Header, merge, read_notes, role_of
 from grace_irl.demos.label_rule import RuleEvidence
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from grace_irl.config import Config, DataConfig
 from grace_irl.demos.files import load, open_set
-from grace_irl.demos.foreign.table import Columns
+from grace_irl.demos.foreign.columns import Columns
 from grace_irl.demos.memory import spelled
 from grace_irl.demos.opened import OpenSet
 from grace_irl.demos.trajectory import Demonstrations

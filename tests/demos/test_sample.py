@@ -15,8 +15,8 @@ import pytest
 from grace_irl.demos import load, save
 from grace_irl.demos.files import open_set
 from grace_irl.demos.foreign import streamed
+from grace_irl.demos.foreign.columns import Columns
 from grace_irl.demos.foreign.streamed import StreamedTable
-from grace_irl.demos.foreign.table import Columns
 from grace_irl.demos.foreign.tables import open_wide_parquet
 from grace_irl.demos.memory import EPISODE_BYTES, BeyondLimitError, Memory
 from grace_irl.demos.parquet.source import ParquetSource

@@ -14,7 +14,7 @@ import pytest
 
 import grace_irl
 from grace_irl.demos import load
-from grace_irl.demos.foreign.table import Columns
+from grace_irl.demos.foreign.columns import Columns
 from grace_irl.demos.given import in_memory, trajectories_of
 from grace_irl.demos.spelling import Spelling
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory

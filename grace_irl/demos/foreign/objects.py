@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grace_irl.demos.foreign.cells import WORDS
+from grace_irl.demos.foreign.columns import ROLES_OF_COLUMNS, Columns, is_table
 from grace_irl.demos.foreign.episode import Episode, EpisodesSource, parts_of, rows_of
 from grace_irl.demos.foreign.flat import (
     ACTIONS,
@@ -24,7 +26,7 @@ from grace_irl.demos.foreign.flat import (
     flat_source,
     is_flat,
 )
-from grace_irl.demos.foreign.table import ROLES_OF_COLUMNS, WORDS, Columns, Table, is_table, table_source
+from grace_irl.demos.foreign.table import Table, table_source
 from grace_irl.demos.held import HeldSource
 from grace_irl.demos.source import Source
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory, step_rewards

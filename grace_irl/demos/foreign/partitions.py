@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 
 from grace_irl.contents import require_inside
 from grace_irl.demos.foreign.arrow import columns_of
+from grace_irl.demos.foreign.columns import Columns
 from grace_irl.demos.foreign.episode import EpisodesSource
 from grace_irl.demos.foreign.streamed import FACTOR
-from grace_irl.demos.foreign.table import Columns, table_source
+from grace_irl.demos.foreign.table import table_source
 from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
 

@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 
 from grace_irl.demos.components import source_in_order
 from grace_irl.demos.foreign.arrow import columns_of
+from grace_irl.demos.foreign.columns import Columns, column_of_episodes
 from grace_irl.demos.foreign.episode import EpisodesSource
-from grace_irl.demos.foreign.table import Columns, column_of_episodes, table_source
+from grace_irl.demos.foreign.table import table_source
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.parquet.pages import Pages
 from grace_irl.demos.trajectory import Demonstration, Role

@@ -15,10 +15,11 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from grace_irl.demos.foreign.arrow import columns_of
+from grace_irl.demos.foreign.columns import Columns
 from grace_irl.demos.foreign.episode import EpisodesSource
 from grace_irl.demos.foreign.objects import source_of
 from grace_irl.demos.foreign.streamed import StreamedTable, table_bytes
-from grace_irl.demos.foreign.table import Columns, table_source
+from grace_irl.demos.foreign.table import table_source
 from grace_irl.demos.memory import BeyondLimitError, Memory
 from grace_irl.demos.source import Source
 from grace_irl.errors import InputError

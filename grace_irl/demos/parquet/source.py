@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from grace_irl.demos.foreign.table import ACTION, ROLES_OF_COLUMNS, STATE, STEP, Columns, is_table
+from grace_irl.demos.foreign.columns import ACTION, ROLES_OF_COLUMNS, STATE, STEP, Columns, is_table
 from grace_irl.demos.header import KEY, Header, Span
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.parquet.pages import Pages

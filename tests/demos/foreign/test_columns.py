@@ -10,7 +10,7 @@ import pytest
 
 from grace_irl.cli import main
 from grace_irl.demos import load
-from grace_irl.demos.foreign.table import Columns
+from grace_irl.demos.foreign.columns import Columns
 from grace_irl.errors import InputError
 
 ROWS = [{"which": row // 2, "x": row + 0.5, "noise": 3.0} for row in range(8)]

@@ -17,7 +17,7 @@ import pytest
 from grace_irl.cli import main
 from grace_irl.demos import load
 from grace_irl.demos.files import expand
-from grace_irl.demos.foreign.table import Columns
+from grace_irl.demos.foreign.columns import Columns
 from grace_irl.demos.formats import _entries, open_source
 from grace_irl.demos.memory import BeyondLimitError
 from grace_irl.demos.trajectory import Demonstrations, Role

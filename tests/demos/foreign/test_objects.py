@@ -7,8 +7,8 @@ import pandas
 import polars
 import pytest
 
+from grace_irl.demos.foreign.columns import Columns
 from grace_irl.demos.foreign.objects import source_of
-from grace_irl.demos.foreign.table import Columns
 from grace_irl.demos.given import in_memory, trajectories_of
 from grace_irl.demos.trajectory import Demonstration, Trajectory
 from grace_irl.errors import InputError

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from grace_irl.demos import load
-from grace_irl.demos.foreign.table import Columns
+from grace_irl.demos.foreign.columns import Columns
 from grace_irl.errors import InputError
 
 

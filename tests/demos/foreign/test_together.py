@@ -15,7 +15,7 @@ import pytest
 import grace_irl
 from grace_irl.cli import main
 from grace_irl.demos import load
-from grace_irl.demos.foreign.table import Columns
+from grace_irl.demos.foreign.columns import Columns
 from grace_irl.demos.trajectory import Role
 
 FIELDS = ("position", "velocity", "angle", "angular_velocity")
