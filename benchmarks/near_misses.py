@@ -15,7 +15,7 @@ and words renamed. Fresh episodes judge the reward at the threshold of its train
     python benchmarks/near_misses.py --levels PickupLoc --shown 2                 # judge only what the experts show
 
 With `--shown 2` a fresh episode judges if each word of its instruction stands in the instructions of two training
-experts: what eight experts do not say, no search can learn. `judges` counts these episodes.
+experts: what eight experts do not say, no search can learn. `judges` in a fit's row.json counts these episodes.
 
 Random episodes in which a box is opened judge nothing: the box goes from its cell, as if it were taken, and the states
 do not tell one from the other.
@@ -23,6 +23,8 @@ do not tell one from the other.
 `warned` counts the fits whose audit warned of something other than few or no held-out episodes. A fit is good if it has
 a hit rate and a contrast of at least 0.98 and 0.95, and pays at most 0.02 of all else. A fit ends after a number of
 programs, so that its result does not depend on how busy the machine is. The benchmark goes on where it was stopped.
+`same if renamed` counts the fits on renamed data that have the same figures as the data as they are. The simulator
+cannot read renamed words, so the audit of such a fit has more warnings.
 """
 
 from __future__ import annotations
@@ -218,17 +220,25 @@ def judged(level: str, draw: int, negatives: str, renaming: int, options: argpar
     return row
 
 
-def line(rows: Sequence[Row]) -> str:
-    """The means of some fits."""
-    cells = []
-    for name in ("hit", "early", "false", "near", "contrast"):
+FIGURES = ("hit", "early", "false", "near", "contrast")
+
+
+def cells(rows: Sequence[Row]) -> str:
+    """The means of some fits, as cells of a Markdown table.
+
+    The last cell counts the fits on renamed data, and those of them whose figures are the ones of the data as they are.
+    """
+    means = []
+    for name in FIGURES:
         values = [value for row in rows if (value := getattr(row, name)) is not None]
-        cells.append(f"{np.mean(values):8.3f}" if values else f"{'-':>8}")
+        means.append(f"{np.mean(values):.3f}" if values else "")
     good, warned = (sum(each) for each in ([row.good for row in rows], [bool(row.warned) for row in rows]))
     silent = sum(not row.good and not row.warned for row in rows)
-    seconds = float(np.mean([row.seconds for row in rows]))
-    judges = sum(row.judges for row in rows)
-    return f"{' '.join(cells)} | {good:4} of {len(rows):3} {warned:7} {silent:7} {seconds:6.1f} {judges:7}"
+    plain = {(row.level, row.draw, row.negatives): row for row in rows if not row.renaming}
+    pairs = [(row, plain[row.level, row.draw, row.negatives]) for row in rows if row.renaming]
+    same = sum(all(getattr(row, name) == getattr(own, name) for name in FIGURES) for row, own in pairs)
+    counts = [f"{good} of {len(rows)}", f"{warned}", f"{silent}", f"{np.mean([row.seconds for row in rows]):.1f}"]
+    return " | ".join([*means, *counts, f"{same} of {len(pairs)}" if pairs else ""])
 
 
 def main() -> None:
@@ -244,10 +254,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("out/near-misses/data"), help="where episodes are kept")
     parser.add_argument("--out", type=Path, default=Path("out/near-misses/runs"), help="where runs are kept")
     options = parser.parse_args()
-    print(
-        f"{'level':20} {'negatives':9} {'hit':>8} {'early':>8} {'false':>8} {'near':>8} {'contrast':>8} | good {'':6} "
-        f"{'warned':>7} {'silent':>7} {'s':>6} {'judges':>7}"
-    )
+    print(f"| level | negatives | {' | '.join(FIGURES)} | good | warned | silent | seconds | same if renamed |")
+    print("|---" * 12 + "|")
     sorts: dict[str, list[Row]] = {}
     for level in options.levels.split(","):
         for negatives in options.negatives.split(","):
@@ -257,9 +265,9 @@ def main() -> None:
                 for renaming in range(options.renamings)
             ]
             sorts.setdefault(negatives, []).extend(rows)
-            print(f"{level:20} {negatives:9} {line(rows)}", flush=True)
+            print(f"| {level} | {negatives} | {cells(rows)} |", flush=True)
     for negatives, rows in sorts.items():
-        print(f"{'all':20} {negatives:9} {line(rows)}")
+        print(f"| **all** | {negatives} | {cells(rows)} |")
 
 
 if __name__ == "__main__":
