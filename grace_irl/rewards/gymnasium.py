@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+from gymnasium.vector.utils import iterate
 from gymnasium.wrappers import vector
 from numpy.typing import NDArray
 
@@ -14,7 +17,7 @@ from grace_irl.errors import InputError
 from grace_irl.pages import page
 from grace_irl.rewards.runner import RewardRunner
 from grace_irl.rewards.scale import Payment, Scale
-from grace_irl.rewards.view import INSTRUCTION, StateView, Tops, state_of, states_of
+from grace_irl.rewards.view import INSTRUCTION, StateView, Tops, instruction_of, state_of, states_of
 from grace_irl.sandbox.session import Begin
 
 if TYPE_CHECKING:  # Gymnasium's vector environments do not need Stable-Baselines3
@@ -62,6 +65,17 @@ def require_plain(environment: Any, changes: tuple[type, ...] = CHANGES) -> None
         environment = environment.env
 
 
+def _require_resets(environment: Any) -> None:
+    """Refuse an environment that begins episodes by itself, because their rewards need new `Reward` objects."""
+    while isinstance(environment, gymnasium.Wrapper):
+        if isinstance(environment, gymnasium.wrappers.Autoreset):
+            raise InputError(
+                "Autoreset under the recovered reward; expected episodes that begin with reset(): wrap with the reward "
+                "first, then with Autoreset"
+            )
+        environment = environment.env
+
+
 class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
     """A wrapper that returns the reward of a program instead of the reward of the wrapped environment.
 
@@ -75,14 +89,14 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         runner: the runner of the program. No other object may use this runner, and `close` closes the runner, too.
         scale: conversion of the program's reward to the returned reward.
         view: the conversion of observations to states. None if the observation is the state, or a dict with the state
-            under "state". The view also gives the instruction of an episode. Without a view, the instruction is
-            `info["instruction"]` of `reset`, or else the environment's attribute `mission`.
+            under "state". The instruction of an episode is that of the view, or else `info["instruction"]` of `reset`,
+            or else the environment's attribute `mission`.
         tops: names of the parts that the reward reads (`rewards.view.Tops`). An observation with all of them is the
             state itself, even if it has an entry "state".
 
     Raises:
-        InputError: `environment` is not a Gymnasium environment, an inner wrapper normalises or rescales observations,
-            or `view` is not a `StateView`.
+        InputError: `environment` is not a Gymnasium environment, an inner wrapper normalises or rescales observations
+            or begins episodes by itself, or `view` is not a `StateView`.
     """
 
     def __init__(
@@ -97,6 +111,7 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
             said = f"wrap of {type(environment).__name__}; expected a Gymnasium environment"
             raise InputError(f"{said}: wrap_vec takes vector environments")
         require_plain(environment)
+        _require_resets(environment)
         super().__init__(environment)
         self._payment, self._view, self._tops = Payment(runner, scale), view, tops
         if view is not None:
@@ -107,15 +122,15 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode, with a new `Reward` object."""
         observation, info = self.env.reset(seed=seed, options=options)
-        begin = Begin(0, self._state(observation), self._instruction(info))
+        begin = Begin(0, self._state(observation), instruction_of(self.env, info, self._view))
         self._payment.turn((), None, (), (begin,))
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """One step, with the program's reward."""
-        observation, original, terminated, truncated, info = self.env.step(action)
-        answer = self._payment.turn((0,), np.asarray(action)[None], (self._state(observation),))
-        info["original_reward"] = float(original)
+        observation, original, terminated, truncated, given = self.env.step(action)
+        answer = self._payment.turn((0,), _rows([action]), (self._state(observation),))
+        info = {**given, "original_reward": float(original)}
         if answer.terms and answer.terms[0]:
             info["reward_terms"] = answer.terms[0]
         return observation, float(answer.rewards[0]), terminated, truncated, info
@@ -127,12 +142,6 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def _state(self, observation: Any) -> Any:
         return state_of(observation, self._tops) if self._view is None else self._view.state(self.env, observation)
-
-    def _instruction(self, info: dict[str, Any]) -> str:
-        if self._view is not None:
-            return self._view.instruction(self.env)
-        named = info.get(INSTRUCTION)
-        return str((getattr(self.env.unwrapped, "mission", None) if named is None else named) or "")
 
 
 class RewardVectorEnv(VectorWrapper):
@@ -209,7 +218,8 @@ class RewardVectorEnv(VectorWrapper):
         self._over = over
         begins = self._begins(starting, states, infos)
         rewards = np.zeros(self.num_envs)
-        answer = self._payment.turn(stepped.tolist(), np.asarray(actions)[stepped], reached[stepped], begins)
+        taken = _actions(self.action_space, actions, self.num_envs)
+        answer = self._payment.turn(stepped.tolist(), taken[stepped], reached[stepped], begins)
         rewards[stepped] = answer.rewards
         infos = {
             **infos,
@@ -258,6 +268,27 @@ class RewardVectorEnv(VectorWrapper):
         if self._missions is None:
             self._missions = hasattr(inner, "call") and all(inner.call("has_wrapper_attr", "mission"))
         return tuple(inner.get_attr("mission")) if self._missions else ()
+
+
+def _actions(space: Any, actions: Any, count: int) -> NDArray[Any]:
+    """The actions of all sub-environments, one row for each.
+
+    Gymnasium batches actions of `Dict` and `Tuple` spaces by part, and not by sub-environment.
+    """
+    if isinstance(space, gymnasium.spaces.Dict | gymnasium.spaces.Tuple) and isinstance(actions, dict | tuple):
+        return _rows(list(itertools.islice(iterate(space, actions), count)))
+    return np.asarray(actions)
+
+
+def _rows(actions: Sequence[Any]) -> NDArray[Any]:
+    """Actions as one array with one row for each. The array is of dtype object if they are not all of one shape."""
+    try:
+        return np.array(actions)
+    except ValueError:  # arrays of different shapes in an action of a `Tuple` space
+        found = np.empty(len(actions), object)
+        for row, action in enumerate(actions):
+            found[row] = action
+        return found
 
 
 def vector_wrapped(

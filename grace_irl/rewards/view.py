@@ -45,7 +45,7 @@ class StateView(Protocol):
         ...
 
     def instruction(self, environment: Any) -> str:
-        """The instruction of the running episode, or ""."""
+        """The instruction of the running episode; "" if this view does not know it (`instruction_of`)."""
         ...
 
     def success(self, terminated: bool, reward: float) -> bool:
@@ -56,6 +56,18 @@ class StateView(Protocol):
             reward: the environment's reward for the last step.
         """
         ...
+
+
+def instruction_of(environment: Any, info: Mapping[str, Any], view: StateView | None = None) -> str:
+    """The instruction of an episode: by the view, else `info["instruction"]` of `reset`, else the `mission`, else "".
+
+    Args:
+        environment: the environment.
+        info: the `info` of the episode's `reset`.
+        view: the environment's view; None if it has none.
+    """
+    said = view.instruction(environment) if view is not None else None
+    return str(said or info.get(INSTRUCTION) or getattr(environment.unwrapped, "mission", None) or "")
 
 
 Tops = frozenset[str]
@@ -83,11 +95,11 @@ def state_of(observation: Any, tops: Tops = frozenset()) -> Any:
         InputError: a tuple or list of arrays of different shapes.
     """
     found = _entry(observation, tops)
-    return found if isinstance(found, dict) else _array(found)
+    return found if isinstance(found, dict | str | bytes) else _array(found)
 
 
 def states_of(observations: Any, count: int, tops: Tops = frozenset()) -> NDArray[Any]:
-    """The states in the observations of a vector environment: `(count, ...)`, or `(count,)` dicts for records.
+    """The states in the observations of a vector environment: `(count, ...)`, or `(count,)` dicts or texts.
 
     Gymnasium batches observations of a `Tuple` space as a tuple of arrays, one array `(count, ...)` for each part.
 
@@ -99,7 +111,8 @@ def states_of(observations: Any, count: int, tops: Tops = frozenset()) -> NDArra
         return rows_of(found, count)
     if isinstance(found, tuple) and all(isinstance(each, np.ndarray) and each.shape[:1] == (count,) for each in found):
         found = list(zip(*found, strict=True))
-    return _array(found)
+    states = _array(found)
+    return states.astype(object) if states.dtype.kind in "US" else states
 
 
 def _entry(observation: Any, tops: Tops) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from grace_irl.demos.kind_rule import choose_observed, of_kind
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Role, Trajectory
 from grace_irl.errors import GraceError, InputError
-from grace_irl.rewards.view import StateView
+from grace_irl.rewards.view import StateView, instruction_of
 from grace_irl.rl.environments import make, quiet
 from grace_irl.rl.near_miss import NO_OTHER_TASK, OUT_OF_TIME, RIGHT_TASK_DONE, NearMissPolicy
 from grace_irl.rl.policies import ActingPolicy, PolicyDoneError, PolicyFailureError, make_policy
@@ -203,10 +203,10 @@ def rollout(environment: Any, view: StateView, policy: ActingPolicy, seed: int) 
         PolicyFailureError: the policy cannot continue the episode.
     """
     with quiet():
-        observation, _ = environment.reset(seed=seed)
+        observation, info = environment.reset(seed=seed)
     policy.reset(environment, seed)
     states = [view.state(environment, observation)]
-    instruction = view.instruction(environment)
+    instruction = instruction_of(environment, info, view)
     actions: list[Any] = []
     rewards: list[float] = []
     log_probs: list[float | None] = []

@@ -32,8 +32,8 @@ def _observation(environment: Any, observation: Any) -> Any:  # noqa: ARG001
     return observation
 
 
-def _mission(environment: Any) -> str:
-    return str(getattr(environment.unwrapped, "mission", ""))
+def _unknown(environment: Any) -> str:  # noqa: ARG001
+    return ""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class FunctionView:
         metadata: facts about all states, such as their kind ("vector", "grid", …) and the environment's id.
         of: function from `(environment, observation)` to the state. By default the observation is the state.
         text: function from the environment to the instruction of its running episode. By default the instruction is
-            the environment's `mission`, or "".
+            `info["instruction"]` of `reset`, or else the environment's `mission` (`rewards.view.instruction_of`).
         reached: function that decides from `(terminated, reward)` of an episode's last step whether the episode reached
             its goal; None if the environment has no goal.
         kinds: names of all possible kinds of the states; () if only the kind in `metadata` is possible.
@@ -52,7 +52,7 @@ class FunctionView:
 
     metadata: Metadata
     of: Callable[[Any, Any], Any] = _observation
-    text: Callable[[Any], str] = _mission
+    text: Callable[[Any], str] = _unknown
     reached: Callable[[bool, float], bool] | None = None
     kinds: tuple[str, ...] = ()
 

@@ -12,7 +12,7 @@ from typing import Any
 import gymnasium
 from numpy.typing import NDArray
 
-from grace_irl.rewards.view import INSTRUCTION, SHOWN, StateView
+from grace_irl.rewards.view import INSTRUCTION, SHOWN, StateView, instruction_of
 from grace_irl.rl.environments import made_by, quiet
 from grace_irl.rl.observers import Observer, observer_for
 
@@ -25,8 +25,8 @@ class Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
     """A wrapper that computes the view's state once per step, for both the policy and the reward.
 
     `info` of each reset and step holds the state, under the key `rewards.view.SHOWN`. `info["instruction"]` of `reset`
-    holds the instruction. If the environment has a goal, `info["is_success"]` of an episode's last step says whether
-    the episode reached the goal.
+    holds the instruction. If the environment has a goal, `info["is_success"]` of each step says whether the episode
+    has just reached the goal.
 
     Args:
         environment: the environment to wrap.
@@ -44,8 +44,8 @@ class Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.instruction = ""
         if observer is None:
             with quiet():
-                observation, _ = environment.reset(seed=0)
-            state, instruction = view.state(environment, observation), view.instruction(environment)
+                observation, info = environment.reset(seed=0)
+            state, instruction = view.state(environment, observation), instruction_of(environment, info, view)
             observer = observer_for(view, state, instruction)
         self.observer = observer
         self.observation_space = observer.space
@@ -55,16 +55,19 @@ class Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
         with quiet():
             observation, info = self.env.reset(seed=seed, options=options)
         self.state: NDArray[Any] = self.view.state(self.env, observation)
-        self.instruction = self.view.instruction(self.env)
-        info |= {INSTRUCTION: self.instruction, SHOWN: self.state}
-        return self.observer.observe(self.state, self.instruction), info
+        self.instruction = instruction_of(self.env, info, self.view)
+        # A new dict: an environment may return one and the same dict from all calls.
+        found = {**info, INSTRUCTION: self.instruction, SHOWN: self.state}
+        return self.observer.observe(self.state, self.instruction), found
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """One step, with the environment's own reward."""
-        observation, reward, terminated, truncated, info = self.env.step(action)
-        self.state = info[SHOWN] = self.view.state(self.env, observation)
-        if (terminated or truncated) and self.view.has_goal:
-            info["is_success"] = self.view.success(bool(terminated), float(reward))
+        observation, reward, terminated, truncated, given = self.env.step(action)
+        self.state = self.view.state(self.env, observation)
+        info = {**given, SHOWN: self.state}
+        if self.view.has_goal:  # at each step, because an outer wrapper may end the episode
+            ended = terminated or truncated
+            info["is_success"] = bool(ended) and self.view.success(bool(terminated), float(reward))
         return self.observer.observe(self.state, self.instruction), float(reward), terminated, truncated, info
 
 

@@ -74,7 +74,7 @@ class SpaceView:
         return self._kind.copied(observation)
 
     def instruction(self, environment: Any) -> str:  # noqa: ARG002
-        """The empty instruction, because these environments have none."""
+        """The empty instruction, because this view knows none."""
         return ""
 
     def success(self, terminated: bool, reward: float) -> bool:  # noqa: ARG002

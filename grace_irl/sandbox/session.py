@@ -217,12 +217,14 @@ class RewardSession:
         self._require_open()
         shape, acted = NO_ACTION, b""
         if self.takes_action and len(slots):
-            given: NDArray[Any] = np.ascontiguousarray(actions, ACTION_DTYPE) if actions is not None else np.zeros(())
-            if given.ndim not in (1, 2) or len(given) != len(slots):
-                found = "none" if actions is None else f"an array of shape {given.shape}"
+            given: NDArray[Any] = np.zeros(()) if actions is None else np.asarray(actions)
+            numbers = given.dtype.kind in "biuf"
+            if not numbers or given.ndim not in (1, 2) or len(given) != len(slots):
+                found = f"an array of shape {given.shape}" if numbers else "parts that are no array"
+                found = "none" if actions is None else found
                 raise InputError(f"{self._name}: actions: {found}; expected a number or a vector for each step")
             shape = 0 if given.ndim == 1 else given.shape[1]
-            acted = given.tobytes()
+            acted = np.ascontiguousarray(given, ACTION_DTYPE).tobytes()
         texts = json.dumps([begin.instruction for begin in begins]).encode() if begins else b""
         parts = (
             TURN.pack(len(slots), len(begins), len(texts), shape),

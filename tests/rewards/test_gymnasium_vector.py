@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import string
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from gymnasium.wrappers.vector import NormalizeObservation, NormalizeReward, Rec
 
 import grace_irl
 from grace_irl.demos.trajectory import Trajectory
-from grace_irl.errors import InputError
+from grace_irl.errors import GraceError, InputError
 from grace_irl.rewards.file import RewardFile
 from grace_irl.rewards.gymnasium import RewardVectorEnv
 from tests.rewards.recorders import EPISODE, STEPS, TRANSITION, Numbered
@@ -242,3 +244,101 @@ def test_a_last_observation_that_is_missing_is_one_line(tmp_path: Path) -> None:
     rewarded.step(np.zeros(3, np.int64))
     with pytest.raises(InputError, match="an episode ended without infos\\['final_obs'\\]"):
         rewarded.step(np.zeros(3, np.int64))
+
+
+SCREEN = '<hierarchy rotation="0"><node text="{}" bounds="[0,0][9,9]" class="android.widget.TextView"/></hierarchy>'
+READS = 'class Reward:\n    def reward_fn(self, state):\n        return float(len(state.split("long")) - 1)\n'
+
+
+class Screens(gymnasium.Env[str, Any]):
+    """Shows longer and longer screens, and ends with the third."""
+
+    observation_space = gymnasium.spaces.Text(5_000, charset=string.printable)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        self.step_number = 0
+        return SCREEN.format("short"), {}
+
+    def step(self, action: Any) -> Any:
+        self.step_number += 1
+        return SCREEN.format("long" * 9**self.step_number), 0.0, self.step_number == 3, False, {}
+
+
+@pytest.mark.parametrize("trust", [True, False])
+def test_texts_are_states_of_single_and_of_vector_environments(trust: bool, tmp_path: Path) -> None:
+    path = tmp_path / "reward.py"
+    path.write_text(READS)
+    reward = grace_irl.load_reward(path, trust=trust)
+    with closing(reward.wrap(Screens())) as single:
+        single.reset()
+        assert [single.step(0)[1] for _ in range(3)] == [9.0, 81.0, 729.0]
+    for mode in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
+        with closing(reward.wrap_vec(SyncVectorEnv([Screens] * 2, autoreset_mode=mode))) as several:
+            several.reset()
+            paid = [several.step(np.zeros(2, np.int64))[1].tolist() for _ in range(4)]
+        first = 0.0 if mode is AutoresetMode.NEXT_STEP else 9.0
+        assert paid == [[9.0] * 2, [81.0] * 2, [729.0] * 2, [first] * 2]
+
+
+SPACES = gymnasium.spaces
+PARTS = {
+    "dict": SPACES.Dict({"arm": SPACES.Box(-1, 1, (2,)), "grip": SPACES.Discrete(2)}),
+    "tuple": SPACES.Tuple((SPACES.Box(-1, 1, (2,)), SPACES.Discrete(2))),
+    "choices": SPACES.Tuple((SPACES.Discrete(3), SPACES.Discrete(2))),
+}
+
+
+class Parts(gymnasium.Env[Any, Any]):
+    """Takes actions with parts."""
+
+    observation_space = SPACES.Box(-9.0, 9.0, (1,), np.float64)
+
+    def __init__(self, parts: str) -> None:
+        self.action_space = PARTS[parts]
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        return np.zeros(1), {}
+
+    def step(self, action: Any) -> Any:
+        assert action in self.action_space
+        return np.ones(1), 0.0, False, False, {}
+
+
+@pytest.mark.parametrize("trust", [True, False])
+@pytest.mark.parametrize("parts", PARTS)
+def test_actions_with_parts(parts: str, trust: bool, tmp_path: Path) -> None:
+    path = tmp_path / "reward.py"
+    path.write_text("class Reward:\n    def reward_fn(self, state):\n        return float(state[0])\n")
+    venv = SyncVectorEnv([lambda: Parts(parts)] * 3)
+    reward = grace_irl.load_reward(path, trust=trust)
+    with closing(reward.wrap(Parts(parts))) as single, closing(reward.wrap_vec(venv)) as several:
+        single.reset()
+        assert single.step(single.action_space.sample())[1] == 1.0
+        several.reset()
+        assert several.step(several.action_space.sample())[1].tolist() == [1.0] * 3
+
+
+@pytest.mark.parametrize("trust", [True, False])
+def test_only_numbers_are_actions_of_a_program(trust: bool, tmp_path: Path) -> None:
+    path = tmp_path / "reward.py"
+    path.write_text(
+        "class Reward:\n    def reward_fn(self, state, action, next_state):\n        return float(action[0])\n"
+    )
+    reward = grace_irl.load_reward(path, trust=trust)
+    choices = SyncVectorEnv([lambda: Parts("choices")] * 3)
+    with closing(reward.wrap_vec(choices)) as several:
+        several.reset()
+        assert several.step((np.array([2, 1, 0]), np.array([0, 1, 1])))[1].tolist() == [2.0, 1.0, 0.0]
+    for made in (reward.wrap(Parts("dict")), reward.wrap_vec(SyncVectorEnv([lambda: Parts("dict")] * 3))):
+        with closing(made):
+            made.reset()
+            with pytest.raises(GraceError, match="number"):
+                made.step(made.action_space.sample())
+
+
+def test_an_environment_that_resets_itself_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "reward.py"
+    path.write_text(READS)
+    with pytest.raises(InputError, match="Autoreset under the recovered reward"):
+        grace_irl.load_reward(path, trust=True).wrap(gymnasium.wrappers.Autoreset(Screens()))

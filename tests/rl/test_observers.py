@@ -62,7 +62,7 @@ def test_an_observation_of_a_grid_holds_it_and_its_instruction() -> None:
     assert info["instruction"] == environment.unwrapped.mission  # type: ignore[attr-defined]
 
 
-def test_success_is_told_at_the_end_of_an_episode() -> None:
+def test_an_episode_is_a_success_at_its_goal_only() -> None:
     from grace_irl.rl.policies import BotPolicy
 
     environment = observed(lambda: make("BabyAI-GoToObj-v0"))

@@ -388,6 +388,16 @@ def test_more_rounds_may_be_asked_for_later_and_nothing_else_changed(tmp_path: P
         resume(tmp_path / "run", {"expand.episodes": 9}, parts=parts(), learner=FakeLearner())
 
 
+def test_the_number_of_rounds_stays_while_a_round_trains(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    begun(folder, FakeLearner(), **{"expand.rounds": 1})
+    (folder / "rounds" / "2" / "training").mkdir(parents=True)
+    kept = resolve(folder / "rounds" / "0" / "run" / "config.toml")
+    with pytest.raises(InputError, match=r"training of round 2 has begun.*expected 1 rounds until .* --expand 3"):
+        resume(folder, {"expand.rounds": 3}, parts=parts(), learner=FakeLearner())
+    assert resolve(folder / "rounds" / "0" / "run" / "config.toml") == kept  # plain --resume goes on
+
+
 def test_changes_that_a_resume_is_given_are_kept_and_others_refused(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     begun(folder, FakeLearner(), **{"expand.rounds": 1})

@@ -145,6 +145,14 @@ def resume(
                 f"{folder}: settings of the expansion differ from those that it began with; expected no change but in "
                 "the number of rounds: start a new one"
             )
+        number = len(rounds_of(folder))
+        if config.expand.rounds != began.expand.rounds and (place_of(folder, number) / "training").exists():
+            raise InputError(
+                f"{folder}: {config.expand.rounds} rounds, but the training of round {number} has begun, and its steps "
+                f"depend on the number of rounds; expected {began.expand.rounds} rounds until this round is "
+                f"complete: grace-irl fit {RunPaths(folder).resume}, and then a resume with --expand "
+                f"{config.expand.rounds}"
+            )
         words = [
             ("label", config.data.label, began.data.label),
             ("goals", _absolute(config.data), _absolute(began.data)),
