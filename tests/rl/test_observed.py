@@ -1,4 +1,4 @@
-"""What policies and rewards see of an environment: states, instructions and successes in its infos."""
+"""States, instructions and successes of an environment, as policies and rewards see them."""
 
 from __future__ import annotations
 

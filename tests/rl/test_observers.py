@@ -71,7 +71,7 @@ def test_an_episode_is_a_success_at_its_goal_only() -> None:
     bot.reset(environment.env, 0)
     terminated, info = False, {}
     while not terminated:
-        assert "is_success" not in info
+        assert not info.get("is_success")
         _, _, terminated, _, info = environment.step(bot.act(environment.state)[0])
     assert info["is_success"] is True
 
