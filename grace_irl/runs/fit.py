@@ -356,7 +356,7 @@ def _searched(
     store.add_event("stopped", reason)
     progress = engine.progress
     if best is None:
-        raise GraceError(_nothing(folder, progress.calls, reason, again))
+        raise GraceError(_nothing(folder, progress.calls, len(store.answered()), reason, again))
     return Run(
         folder=folder,
         best=Best(best.program, best.evaluation),
@@ -385,13 +385,26 @@ def _unchosen(store: Store, config: Config, problem: Problem) -> list[str]:
     return unjudged + [TOO_FEW] * (stored_sizes(store) == ())
 
 
-def _nothing(folder: Path, calls: int, reason: str, again: str) -> str:
-    """The error message for a run without a valid program."""
+def _nothing(folder: Path, calls: int, answers: int, reason: str, again: str) -> str:
+    """The error message for a run without a valid program.
+
+    Args:
+        folder: the run's folder.
+        calls: number of answers that the search has taken in.
+        answers: number of answers in the store.
+        reason: the rule that ended the run.
+        again: arguments that resume the run.
+    """
     if calls:
         return f"{folder}: no valid program in {calls} proposals ({reason}); see why with: grace-irl show {folder}"
     flag = f"--{reason.partition(':')[0].replace('_', '-')}"
     found = f"{folder}: no proposal before a limit was reached ({reason})"
-    if flag == "--max-seconds":
+    if answers:
+        found = (
+            f"{folder}: a limit was reached ({reason}) when the first program needed another call; the "
+            f"{answers} answers so far are saved"
+        )
+    elif flag == "--max-seconds":
         found = (
             f"{folder}: the time was up before the first proposal ({reason}); expected time to read the "
             "demonstrations, or for an answer"

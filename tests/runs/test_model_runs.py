@@ -455,3 +455,12 @@ def test_follow_up_answers_without_a_program_are_shown(tmp_path: Path, capsys: p
             start(config, tmp_path / "run", Parts(vector_set(noise=0.05), sandbox=InProcessSandbox()))
     assert main(["show", str(tmp_path / "run")]) == 0
     assert "besides, 2 follow-up answers, such as repairs, without a program" in capsys.readouterr().out
+
+
+def test_a_limit_before_the_first_program_is_complete_is_not_a_limit_before_the_first_answer(tmp_path: Path) -> None:
+    broken = SOURCE.format(index=0, threshold=0.5).replace("self.extra_info = extra_info", "self.extra_info = missing")
+    with ChatServer(answer=lambda _: f"A threshold.\n\n```python\n{broken}```\n") as server, pytest.raises(
+        GraceError, match=r"first program needed another call; the 6 answers .* --max-tokens N"
+    ) as told:
+        run_with(server, tmp_path / "run", **{"stop.max_tokens": 1, "model.concurrency": 1})
+    assert "no proposal" not in str(told.value)
