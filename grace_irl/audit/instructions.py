@@ -214,14 +214,19 @@ def _misread(made: Sequence[Swap]) -> Iterator[RewardWarning]:
     """Warn if the reward leaves episodes of experts unpaid under other instructions that they fulfil.
 
     For example, it does not pay for taking a red ball under "take the red object". A swap counts only if a simulator
-    decides that the episode fulfils the other instruction. The episode may do so before its own goal.
+    decides that the episode fulfils the other instruction. The episode may do so before its own goal. The share of
+    unpaid swaps is a mean over experts, as in `Contrast.unpaid`, and a single expert is no sign.
 
     Args:
         made: swaps of experts whose goals are paid under their own instruction.
     """
-    right = [swap for swap in made if swap.fulfilled]
-    unpaid = sorted((swap.instruction, swap.item.trajectory.extra_info) for swap in right if not swap.paid_by_then)
-    if len(unpaid) > WRONG * len(right):
+    right = {(swap.item, swap.instruction): swap.paid_by_then for swap in made if swap.fulfilled}
+    paid: dict[Labelled, list[bool]] = {}
+    for (item, _), one in right.items():
+        paid.setdefault(item, []).append(one)
+    missed = float(np.mean([1 - np.mean(each) for each in paid.values()])) if paid else 0.0
+    unpaid = sorted((text, item.trajectory.extra_info) for (item, text), one in right.items() if not one)
+    if missed > WRONG and sum(not all(each) for each in paid.values()) > 1:
         example, own = (repr(text[:80]) for text in unpaid[0])
         still = f"in {len(unpaid)} of {len(right)} swaps of instructions, such as {example} for {own}"
         yield RewardWarning(

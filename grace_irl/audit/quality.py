@@ -167,7 +167,9 @@ def _failing_pays(subject: Subject) -> Iterator[RewardWarning]:
             totals[positive].append(float(values[~np.isnan(values)].sum()))
     if not (totals[True] and totals[False]):
         return
-    share = float(np.mean(np.subtract.outer(totals[False], totals[True]) > 0))
+    # For each negative, the number of experts whose sum is lower. A table of all pairs would need too much memory.
+    lower = np.searchsorted(np.sort(totals[True]), totals[False], "left")
+    share = float(lower.mean() / len(totals[True]))
     if share > FAILING:
         yield RewardWarning(
             "failing-pays",

@@ -294,13 +294,20 @@ def _texts(items: Sequence[Labelled], expert: Marks) -> tuple[list[str], list[st
 
 
 def _cells(items: Sequence[Labelled], expert: Marks) -> list[str]:
-    """Names of properties that tell the sides' grids apart: their size, or cells with one code on each side."""
+    """Names of properties that tell the sides' grids apart: their size, or cells with one code on each side.
+
+    A cell must keep its code while an episode goes on, so episodes of one state count for the size alone.
+    """
     stacks = [item.trajectory.state_kind.parts(item.trajectory.states)[""] for item in items]
     shapes = [stack.shape[1:] for stack in stacks]
     sides = [{shape for shape, one in zip(shapes, expert, strict=True) if one == side} for side in (True, False)]
     if not sides[0] & sides[1]:
         return ["the size of the grid"]
     if len(sides[0] | sides[1]) > 1:
+        return []
+    long = [place for place, stack in enumerate(stacks) if len(stack) > 1]
+    stacks, expert = [stacks[place] for place in long], expert[long]
+    if expert.all() or not expert.any():
         return []
     ends = [(stack.min(axis=0), stack.max(axis=0)) for stack in stacks]
     ranges = []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, Role, Trajectory
 from grace_irl.states.record import RecordStates
 from tests.audit.bench import codes, drawn, examined, warned
 from tests.audit.test_warnings import GOOD, reach
@@ -216,6 +216,20 @@ def test_grids_of_two_worlds() -> None:
     assert "the size of the grid" in warned(sizes, "constants").found
     walls = examined(rooms({"expert": 4, "negative": 4}, {"expert": 1, "negative": 2}), reward)
     assert "cell [1, 1, 1]" in warned(walls, "constants").found
+
+
+@pytest.mark.parametrize("rule", ["last", "all"])
+def test_a_cell_of_grids_of_one_state_is_the_task_and_no_setting(rule: LabelRule) -> None:
+    rng = np.random.default_rng(0)
+    roles: tuple[Role, ...] = ("expert", "negative")
+    items = []
+    for role in roles:
+        for _ in range(24):
+            states = rng.integers(0, 3, size=(1, 4, 4, 3))
+            states[0, 0, 0, 0] = 9 if role == "expert" else 0
+            items.append(Demonstration(Trajectory(states, np.zeros(0), kind="grid"), role))
+    found = examined(Demonstrations(Metadata("grid"), tuple(items)), "return float(state[0, 0, 0] == 9)", rule)
+    assert "constants" not in codes(found)
 
 
 def test_an_episode_of_one_state_hides_nothing() -> None:
