@@ -81,13 +81,14 @@ def _can_synthesise(config: Config, problem: Problem) -> Config:
     return config
 
 
-def _synthesis(config: Config, problem: Problem) -> Proposer:
+def _synthesis(config: Config, problem: Problem, first: int = 0) -> Proposer:
+    """The synthesiser, or the method's own writer. Others answer the requests with an index below `first`."""
     own = method_of(config).writer
     if own is not None:
         return own(problem, config)
     from grace_irl.synthesis import Synthesiser
 
-    return InThread(Synthesiser(problem, config.seed))
+    return InThread(Synthesiser(problem, config.seed, first))
 
 
 def _can_draft(config: Config, problem: Problem) -> Config:
@@ -298,13 +299,17 @@ def proposer(
         given: the programs with which the run begins (`beginnings.given_of`).
         brought: the caller's own proposer, or None. With such a proposer, the run gets no synthesised programs.
     """
-    made = brought or kind(config.proposer.name).make(config, bench)
-    if config.proposer.name == "replay":
+    name, first = config.proposer.name, len(given)
+    if brought is None and name == "synthesis":
+        made = _synthesis(config, bench.problem, first)
+    else:
+        made = brought or kind(name).make(config, bench)
+    if name == "replay":
         return made
     count = config.proposer.seed_synthesis
-    if count and brought is None and config.proposer.name != "synthesis":
-        made = Seeded(_synthesis(config, bench.problem), made, len(given) + count)
-    return Seeded(Given(given), made, len(given)) if given else made
+    if count and brought is None and name != "synthesis":
+        made = Seeded(_synthesis(config, bench.problem, first), made, first + count)
+    return Seeded(Given(given), made, first) if given else made
 
 
 def kind(name: str) -> Kind:

@@ -80,9 +80,9 @@ class Synthesiser:
 
     - "reshape": a version of the first parent with additional rewards for progress. The answer is a failure if
       `Reshaper` has no such version, for example because the parent is no synthesised program over grids.
-    - "initialise", if no parent has a sketch: program number `request.index` of a list of distinct programs. The list
-      begins with the initial programs, best first, and goes on with variations of initial programs. The answer is
-      a failure if the list is too short.
+    - "initialise", if no parent has a sketch: program number `request.index - first` of a list of distinct programs.
+      The list begins with the initial programs, best first, and goes on with variations of initial programs. The
+      answer is a failure if the list is too short.
     - Any other request: a variation of the first parent that has a sketch, or of an initial program if none has.
 
     For given training demonstrations and a given seed, equal requests with equal parents have equal answers.
@@ -90,11 +90,14 @@ class Synthesiser:
     Args:
         problem: labelled demonstrations.
         seed: seed of the analysis of grids, and of the variations in the list of initial programs.
+        first: index of the first request that the synthesiser answers. Others answer those before, for example with
+            given programs (`propose.given.Given`).
     """
 
-    def __init__(self, problem: Problem, seed: int = 0) -> None:
+    def __init__(self, problem: Problem, seed: int = 0, first: int = 0) -> None:
         self._problem = problem
         self._seed = seed
+        self._first = first
         self._lock = threading.Lock()
         self._reshaper = Reshaper(problem)
         self._listed: list[str] = []  # sketches of the first distinct programs; `_at` extends the list
@@ -162,13 +165,13 @@ class Synthesiser:
         """The sketch that answers a request, or None if there is no new program.
 
         The sketch is a variation of the first parent that has a sketch. If no parent has a sketch, "initialise" gives
-        the sketch with the request's index, and any other operator gives a variation of an initial sketch.
+        the sketch with the request's index minus `first`, and any other operator gives a variation of an initial one.
         """
         for parent in parents:
             if parent.sketch:
                 return self._child(json.loads(parent.sketch)[1], request.seed)
         if request.operator == "initialise":
-            return self._at(request.index)
+            return self._at(max(0, request.index - self._first))
         return self._child(self._initial[request.seed % len(self._initial)], request.seed)
 
     def _child(self, parent: str, seed: int) -> str | None:

@@ -50,6 +50,21 @@ def test_given_files_are_tried_first_and_the_rest_is_proposed(tmp_path: Path) ->
     assert sources[1:] == first_sources(plain)[1:]
 
 
+@pytest.mark.parametrize("seeded", [False, True])
+def test_the_synthesiser_begins_with_its_best_program_behind_given_ones(seeded: bool, tmp_path: Path) -> None:
+    mine = [tmp_path / f"{number}.py" for number in range(2)]
+    for number, path in enumerate(mine):
+        path.write_text(CONSTANT.replace("4.0", f"{number}.0"))
+    flags: dict[str, object] = {**SHORT, "search.generations": 0, "proposer.name": "synthesis"}
+    data = vector_set(noise=0.05)
+    plain = start(resolve(flags=flags), tmp_path / "plain", Parts(data, sandbox=InProcessSandbox()))
+    flags["proposer.start_from"] = tuple(map(str, mine))
+    if seeded:
+        flags |= {"proposer.name": "manual", "proposer.seed_synthesis": 2, "stop.max_calls": 4}
+    begun = start(resolve(flags=flags), tmp_path / "begun", Parts(data, sandbox=InProcessSandbox()))
+    assert [source for source, _ in first_sources(begun)][2:4] == [source for source, _ in first_sources(plain)][:2]
+
+
 def test_the_best_of_a_run_come_first_best_first_and_score_as_they_did(tmp_path: Path) -> None:
     one = run_in(tmp_path / "one")
     two = run_in(tmp_path / "two", **{"proposer.start_from": (str(one.folder),)})
