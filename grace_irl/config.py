@@ -132,7 +132,9 @@ class StopConfig(Section):
     max_tokens: int | None = setting(
         None, "Tokens in and out, of the whole run (of one answer: --answer-tokens).", needs="tokens", ge=1
     )
-    max_cost: float | None = setting(None, "Cost of the tokens, by --price-in and --price-out.", needs="prices", gt=0)
+    max_cost: float | None = setting(
+        None, "Cost of the tokens, by --price-in and --price-out, of the whole run.", needs="prices", gt=0
+    )
     target_accuracy: float | None = setting(
         1.0, "Train accuracy at which to stop, 0.5 to 1; at 1.0 the states must also be separated.", ge=0.5, le=1
     )

@@ -194,6 +194,7 @@ class Meter:
         store: the database of the run.
         budget: the stop rules of the run.
         prices: the prices of tokens.
+        spent: tokens and cost of the earlier searches of an expansion, which count, too.
 
     Attributes:
         budget: the stop rules.
@@ -201,12 +202,14 @@ class Meter:
         on_answer: callback for each stored answer.
     """
 
-    def __init__(self, store: Store, budget: Budget, prices: Prices = Prices()) -> None:
+    def __init__(
+        self, store: Store, budget: Budget, prices: Prices = Prices(), spent: tuple[int, float] = (0, 0.0)
+    ) -> None:
         self._store = store
         self._prices = prices
         self.budget = budget
         found = spending(store, prices)
-        self.tokens, self.cost = found.tokens_in + found.tokens_out, found.cost
+        self.tokens, self.cost = spent[0] + found.tokens_in + found.tokens_out, spent[1] + found.cost
         self.on_answer: Callable[[Proposal], None] = lambda _: None
         self._earlier, self._started = store.seconds(), time.monotonic()
 

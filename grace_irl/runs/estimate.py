@@ -165,6 +165,10 @@ def estimated(config: Config) -> Estimate:
         notes.append(
             f"goal states of {count} expert trajectories are asked of the model first; these calls are not counted"
         )
+    if config.expand.rounds:
+        notes.append(
+            f"the first search alone is counted; each of the {config.expand.rounds} rounds may search once more"
+        )
     served, context = _server(config.model, notes) if name == "llm" else ("", None)
     room = None if context is None else proposers.chat_settings(model).room(context)
     if model.answer_format == "auto":

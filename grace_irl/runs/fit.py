@@ -80,6 +80,8 @@ class Parts:
         reason: reason for the label rule, if an expansion or comparison has chosen the rule; else "".
         rest: whether to test the result on the trajectories that a sample left out.
         workplace: place where the run does its heavy work.
+        spent: tokens and cost of the earlier searches of the expansion that contains the run. The limits of tokens and
+            cost count them, too.
     """
 
     demonstrations: Demonstrations | None = None
@@ -91,6 +93,7 @@ class Parts:
     reason: str = ""
     rest: bool = True
     workplace: Workplace = field(default_factory=Workplace)
+    spent: tuple[int, float] = (0, 0.0)
 
     def again(self, folder: Path) -> str:
         """The arguments that resume a run with this folder, or the expansion or comparison that contains the run."""
@@ -293,7 +296,7 @@ def _searched(
         Interrupted: Ctrl-C. The run is saved.
     """
     budget = Budget(config.stop, FRUITLESS_POPULATIONS * method_of(config).width(config))
-    meter = Meter(store, budget, Prices(config.model.price_in, config.model.price_out))
+    meter = Meter(store, budget, Prices(config.model.price_in, config.model.price_out), parts.spent)
     bench = replace(bench, limit=meter.limit, keep=meter.keep)
     proposer = proposers.proposer(config, bench, given_of(store, config), parts.proposer)
     paths = RunPaths(folder)

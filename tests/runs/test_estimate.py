@@ -169,3 +169,7 @@ def test_given_programs_need_no_call_with_any_method(method: str, demos: Path, t
     plain = of(demos, method=method)
     begun = of(demos, method=method, **{"proposer.start_from": (str(given),)})
     assert (begun.most.programs, begun.most.calls) == (plain.most.programs, plain.most.calls - 2)  # and its repair
+
+
+def test_later_searches_of_an_expansion_are_a_note(demos: Path) -> None:
+    assert any("each of the 3 rounds may search once more" in note for note in of(demos, **{"expand.rounds": 3}).notes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import shutil
 from collections.abc import Sequence
@@ -30,6 +31,7 @@ from grace_irl.runs.expand.round import Round, episodes, favourite, read_round, 
 from grace_irl.runs.fit import Parts
 from grace_irl.runs.run import Interrupted, Run, last_run, opened
 from tests.fakes.in_process_sandbox import InProcessSandbox
+from tests.propose.client.server import ChatServer
 from tests.runs.older import made_older
 
 FLAGS = {
@@ -386,6 +388,31 @@ def test_more_rounds_may_be_asked_for_later_and_nothing_else_changed(tmp_path: P
     assert len(more.rounds) == 4
     with pytest.raises(InputError, match="expected no change but in the number of rounds"):
         resume(tmp_path / "run", {"expand.episodes": 9}, parts=parts(), learner=FakeLearner())
+
+
+@pytest.mark.parametrize("cap", [None, 0.05])
+def test_tokens_and_cost_are_those_of_all_searches(cap: float | None, tmp_path: Path) -> None:
+    numbers = itertools.count()
+
+    def answer(_: str) -> str:
+        number = next(numbers)
+        low = number % 3 - 1
+        body = f"{low} < state[0] < 3.5" if number % 2 else f"state[0] > {low}"
+        return f"ok\n\n```python\nclass Reward:\n    def reward_fn(self, state):\n        return float({body})\n```\n"
+
+    with ChatServer(answer=answer) as server:
+        model = {"model.url": server.url, "model.answer_format": "code", "search.samples": 1, "model.concurrency": 1}
+        limits = {"model.price_in": 2.0, "model.price_out": 6.0, "stop.max_cost": cap, "stop.target_accuracy": None}
+        config = resolve(flags={**FLAGS, **model, **limits})
+        made = Parts(demonstrations(), None, InProcessSandbox())
+        run = start(config, tmp_path / "run", made, FakeLearner())
+        paid, tokens = (2 * server.tokens_in + 6 * server.tokens_out) / 1e6, server.tokens_in + server.tokens_out
+        one_call = paid / len(server.payloads)
+        again = resume(tmp_path / "run", parts=made, learner=FakeLearner())
+    assert sum(each.changed for each in run.rounds) > 0
+    assert (run.tokens, round(run.cost, 9)) == (tokens, round(paid, 9))
+    assert cap is None or paid <= cap + 2 * one_call
+    assert (again.tokens, again.cost) == (run.tokens, run.cost)
 
 
 def test_the_number_of_rounds_stays_while_a_round_trains(tmp_path: Path) -> None:

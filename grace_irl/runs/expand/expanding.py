@@ -26,6 +26,7 @@ from grace_irl.rewards.file import read_reward
 from grace_irl.rl.evaluation import Rollout
 from grace_irl.runs import fit as fits
 from grace_irl.runs import proposers
+from grace_irl.runs.budget import Prices, spending
 from grace_irl.runs.expand.learner import Learner, Learnt
 from grace_irl.runs.expand.likeness import like_experts
 from grace_irl.runs.expand.round import Round, ends, favourite, share, write_round
@@ -118,9 +119,11 @@ class Expanding:
         if shaped or (self._demonstrations.sampled and self._parts.rest):
             number = _number(last.run)
             folder = (self._folder / last.shaped).parent if shaped else run.folder
-            parts = replace(self._parts_of(number), rest=self._parts.rest)
+            parts = replace(self._parts_of(number, folder), rest=self._parts.rest)
             run = fits.resume(folder, parts=parts, vouched=self._vouched(number))
+        tokens, cost = self._spent(place_of(self._folder, len(rounds)))
         told = replace(run, folder=self._folder, reward_path=reward, reason=reason, rounds=tuple(rounds))
+        told = replace(told, tokens=tokens, cost=cost)
         return replace(told, favourite=self._favourite(rounds[1:], reward)) if rounds[1:] else told
 
     def _favourite(self, rounds: Sequence[Round], reward: Path) -> Round:
@@ -128,8 +131,8 @@ class Expanding:
 
     def again(self, done: Round) -> Run:
         """Read the last run that had searched for a reward when a round was complete (`Round.run`)."""
-        number = _number(done.run)
-        return fits.resume(self._folder / done.run, parts=self._parts_of(number), vouched=self._vouched(number))
+        number, folder = _number(done.run), self._folder / done.run
+        return fits.resume(folder, parts=self._parts_of(number, folder), vouched=self._vouched(number))
 
     def _round(self, this: Round, run: Run, done: Sequence[Round]) -> tuple[Run, Round]:
         """Work on one round. Return the last run that searched for a reward, and the round's record.
@@ -243,7 +246,7 @@ class Expanding:
         The search uses all negatives so far, and starts from the best programs of the run `before`.
         """
         folder = place_of(self._folder, number) / "run"
-        parts = self._parts_of(number)
+        parts = self._parts_of(number, folder)
         config = self._continued(number, before)
         if folder.exists():
             return fits.resume(folder, parts=parts, vouched=config)
@@ -319,7 +322,7 @@ class Expanding:
             number: number of the round of `run`. The new run uses the data of that round.
             run: the run with the program to reshape.
         """
-        parts = self._parts_of(number)
+        parts = self._parts_of(number, folder)
         config = self._continued(number, run)
         if folder.exists():
             return fits.resume(folder, parts=parts, vouched=config)
@@ -332,8 +335,23 @@ class Expanding:
         paths = (place_of(self._folder, each) / "rollouts.parquet" for each in range(1, number + 1))
         return [path for path in paths if path.exists()]
 
-    def _parts_of(self, number: int) -> fits.Parts:
-        """The caller's parts for a round's run, with all new negatives up to this round in the demonstrations.
+    def _spent(self, until: Path) -> tuple[int, float]:
+        """Tokens and cost of all searches before the one in this folder. Within a round, `shaping` follows `run`."""
+        prices = Prices(self._config.model.price_in, self._config.model.price_out)
+        tokens, cost, number = 0, 0.0, 0
+        while (place := place_of(self._folder, number)).exists():
+            for folder in (place / "run", place / "shaping"):
+                if folder == until:
+                    return tokens, cost
+                if RunPaths(folder).database.exists():
+                    with opened(folder) as (store, _):
+                        found = spending(store, prices)
+                    tokens, cost = tokens + found.tokens_in + found.tokens_out, cost + found.cost
+            number += 1
+        return tokens, cost
+
+    def _parts_of(self, number: int, folder: Path) -> fits.Parts:
+        """The caller's parts for the run in a folder, with all new negatives up to this round in the demonstrations.
 
         A trajectory keeps its split in all rounds, because later searches start from programs of earlier ones.
         """
@@ -344,7 +362,8 @@ class Expanding:
             replace(each, split=each.split or sides.get(each.trajectory.digest))
             for each in (*self._demonstrations, *new)
         )
-        return replace(self._parts, demonstrations=replace(self._demonstrations, items=tuple(items)), rest=False)
+        whole = replace(self._demonstrations, items=tuple(items))
+        return replace(self._parts, demonstrations=whole, rest=False, spent=self._spent(folder))
 
     def _splits(self, number: int) -> dict[str, Split]:
         """The split of each trajectory in a round's run, or in the first run before it that has the trajectory."""
