@@ -22,7 +22,8 @@ do not tell one from the other.
 
 `warned` counts the fits whose audit warned of something other than few or no held-out episodes. A fit is good if it has
 a hit rate and a contrast of at least 0.98 and 0.95, and pays at most 0.02 of all else. A fit ends after a number of
-programs, so that its result does not depend on how busy the machine is. The benchmark goes on where it was stopped.
+programs, so that its result does not depend on how busy the machine is. The benchmark goes on where it was stopped:
+finished fits are in `benchmarks/near_misses.jsonl`.
 `same if renamed` counts the fits on renamed data that have the same figures as the data as they are. The simulator
 cannot read renamed words, so the audit of such a fit has more warnings.
 """
@@ -36,6 +37,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from babyai_recovery import LEVELS as PUBLIC
@@ -56,6 +58,8 @@ SHORTER = (None, 64, 16)
 """Time limits of random episodes, the first of which leaves out few of them because they reach the goal."""
 BOX, TOGGLE = 7, 5
 """MiniGrid's code of a box in channel 0, and of the action that opens things."""
+FINISHED = Path(__file__).resolve().parent / "near_misses.jsonl"
+"""The finished fits, a line each, without their programs. Delete lines to make their fits again."""
 USUAL = {"few-episodes", "nothing-held-out"}
 """Warnings that every fit of this benchmark has, because it holds nothing out."""
 Data = Mapping[str, Demonstrations]
@@ -178,9 +182,9 @@ def judged(level: str, draw: int, negatives: str, renaming: int, options: argpar
         f"-shown-{options.shown}" if options.shown else ""
     )
     folder = options.out / f"{level}-{draw}{size}" / f"{negatives}-{renaming}-{options.max_calls}"
-    kept = folder / "row.json"
-    if kept.exists():
-        fields = json.loads(kept.read_text(encoding="utf-8"))
+    kept, name = folder / "row.json", str(folder.relative_to(options.out))
+    if kept.exists() or name in (known := finished()):
+        fields = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else known[name]
         return Row(**fields | {"warned": tuple(fields["warned"])})
     shutil.rmtree(folder, ignore_errors=True)
     train, fresh = episodes(level, draw, options.data, options.train)
@@ -217,7 +221,16 @@ def judged(level: str, draw: int, negatives: str, renaming: int, options: argpar
             program=run.best.source,
         )
     write_atomically(kept, json.dumps(asdict(row), indent=1))
+    with FINISHED.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"fit": name, **asdict(row), "program": ""}) + "\n")
     return row
+
+
+def finished() -> dict[str, dict[str, Any]]:
+    """The rows of `FINISHED`, by name of the fit."""
+    lines = FINISHED.read_text(encoding="utf-8").splitlines() if FINISHED.exists() else []
+    rows = [json.loads(line) for line in lines]
+    return {row.pop("fit"): row for row in rows}
 
 
 FIGURES = ("hit", "early", "false", "near", "contrast")
