@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +17,6 @@ from grace_irl.evaluate.evaluation import Evaluation, shown
 from grace_irl.methods.account import Account
 from grace_irl.methods.registry import method_of
 from grace_irl.programs.library import Usage
-from grace_irl.propose.goals import GoalAnswer
 from grace_irl.runs.auditing import stored_audit
 from grace_irl.runs.budget import Prices, Spending, kinds, spending
 from grace_irl.runs.expand.expansion import is_expansion
@@ -140,7 +138,7 @@ def _show_run(
                 "population": [_record_object(record, account) for record in kept],
                 "label": store.meta("label"),
                 "label_reason": store.meta("label_reason"),
-                "goals": goals_found(store.goals()),
+                "goals": goals_found(store),
                 "front": front,
                 "rest": rest,
                 "contrast": audit and audit.contrast,
@@ -164,7 +162,7 @@ def _show_run(
         say(remark)
     if (reason := store.meta("label_reason")) and store.trajectories():
         say(f"label rule {store.meta('label')}: {reason}")
-    if found := goals_found(store.goals()):
+    if found := goals_found(store):
         cost = prices.cost(found["tokens_in"], found["tokens_out"])
         say(goals_line(found, RunPaths(run).goals, cost))
     if rest is not None:
@@ -305,8 +303,13 @@ def _fate_object(row: FateRow) -> dict[str, Any]:
     }
 
 
-def goals_found(answers: Sequence[GoalAnswer]) -> dict[str, Any]:
-    """Numbers of goal states, calls and tokens in a run, as a JSON object; {} if the run needed no goal states."""
+def goals_found(store: Store) -> dict[str, Any]:
+    """Numbers of goal states, calls and tokens in a run, as a JSON object; {} if the run needed no goal states.
+
+    Answers about trajectories outside the run's sample do not count.
+    """
+    own = {row.digest for row in store.trajectories()}
+    answers = [answer for answer in store.goals() if answer.digest in own]
     if not answers:
         return {}
     last = {answer.digest: answer for answer in answers if answer.indices is not None}

@@ -74,7 +74,7 @@ def goals_of(demonstration: Demonstration, goals: Goals | None = None) -> tuple[
 def with_goals(demonstrations: Demonstrations, goals: Goals) -> Demonstrations:
     """A copy of the set in which experts have the goal states of `goals`.
 
-    An expert that is not in `goals` keeps its goal states.
+    An expert that is not in `goals` keeps its goal states. A sample also keeps `goals` for the rest of its set.
 
     Raises:
         InputError: an index outside its trajectory.
@@ -85,7 +85,8 @@ def with_goals(demonstrations: Demonstrations, goals: Goals) -> Demonstrations:
             return item
         return replace(item, goals=tuple(index - 1 for index in found))
 
-    return replace(demonstrations, items=tuple(map(marked, demonstrations)))
+    sampled = demonstrations.sampled and replace(demonstrations.sampled, goals=goals)
+    return replace(demonstrations, items=tuple(map(marked, demonstrations)), sampled=sampled)
 
 
 def goal_rows(demonstrations: Iterable[Demonstration], goals: Goals | None = None) -> list[GoalRow]:

@@ -7,7 +7,7 @@ states ("goal"). Positive states should get a high reward. The rule is chosen in
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, cast, get_args
@@ -79,6 +79,7 @@ class RuleEvidence:
     Attributes:
         kind: name of the states' kind, such as "grid".
         origins: name and metadata of each file, without files of role "negative".
+        parts: names of the states' parts; a state without named parts has one part, "".
         experts, negatives: number of expert and of negative trajectories.
         ended: number of expert trajectories that the environment ended.
         cut: number of expert trajectories that a time limit ended.
@@ -89,6 +90,7 @@ class RuleEvidence:
 
     kind: str
     origins: Sequence[tuple[str, Metadata]]
+    parts: tuple[str, ...] = ()
     experts: int = 0
     negatives: int = 0
     ended: int = 0
@@ -108,6 +110,7 @@ class RuleEvidence:
     def add(self, demonstration: Demonstration) -> None:
         """Count one demonstration."""
         trajectory = demonstration.trajectory
+        self.parts = self.parts or tuple(trajectory.state_kind.parts(trajectory.states))
         cut = trajectory.truncated and not trajectory.terminated
         if demonstration.role == "negative":
             self.negatives += 1
@@ -130,7 +133,7 @@ class RuleEvidence:
         Raises:
             InputError: two files or environments support different rules.
         """
-        votes = [vote for name, metadata in self.origins if (vote := _vote(name, metadata)) is not None]
+        votes = [vote for name, metadata in self.origins if (vote := _vote(name, metadata, self.parts)) is not None]
         _require_one_rule(votes)
         stated = [Path(vote.name).name for vote in votes if vote.by == "file"]
         if stated:
@@ -210,9 +213,14 @@ def choose_rule(demonstrations: Demonstrations, asked: LabelRule | Literal[""] =
     return evidence.choice()
 
 
-def rule_of(metadata: Metadata) -> LabelRule | Literal[""]:
-    """The rule in the metadata, or else the rule for the environment or fields in the metadata; "" if there is none."""
-    vote = _vote("", metadata)
+def rule_of(metadata: Metadata, parts: Iterable[str]) -> LabelRule | Literal[""]:
+    """The rule in the metadata, or else the rule for the environment, the fields or the parts; "" if there is none.
+
+    Args:
+        metadata: metadata of a file.
+        parts: names of the states' parts.
+    """
+    vote = _vote("", metadata, parts)
     return vote.rule if vote is not None else ""
 
 
@@ -286,13 +294,13 @@ def environment_rule(name: str) -> LabelRule | Literal[""]:
     return "all" if re.split(r"[-_]", base)[0] in CONTINUING else ""
 
 
-def _vote(name: str, metadata: Metadata) -> _Vote | None:
+def _vote(name: str, metadata: Metadata, parts: Iterable[str]) -> _Vote | None:
     if metadata.label:
         return _Vote(metadata.label, "file", name)
     rule = environment_rule(metadata.environment)
     if rule:
         return _Vote(rule, "environment", metadata.environment)
-    if any(field.startswith(GOAL_FIELD) for field in metadata.fields):
+    if any(word.startswith(GOAL_FIELD) for place in (*metadata.fields, *parts) for word in place.split("/")):
         return _Vote("last", "environment", metadata.environment or f"an environment with a {GOAL_FIELD}")
     return None
 

@@ -83,7 +83,7 @@ class ScrambleMap:
 
     def metadata(self, metadata: Metadata) -> Metadata:
         """The metadata of a scrambled copy: no environment, meaningless field names, and the same label rule."""
-        fields, rule = self.scrambler.fields, rule_of(metadata)
+        fields, rule = self.scrambler.fields, rule_of(metadata, self.scrambler.old_parts)
         return replace(metadata, fields=fields, environment="", view="scrambled", label=rule)
 
     def apply(self, demonstration: Demonstration) -> Demonstration:

@@ -251,7 +251,8 @@ class Selector:
         """The common metadata of all sources. All sources must have been read before."""
         headers = [self._headers[place] for place in range(len(self._files))]
         metadata = merge(headers, [str(file) for file in self._files])
-        rules = {rule_of(header.metadata) for header in headers if header.role != "negative"}
+        experts = (header for header in headers if header.role != "negative")
+        rules = {rule_of(header.metadata, [part.name for part in header.parts]) for header in experts}
         # A source's environment may imply a label rule. If the environments differ, merge() drops them. If all of them
         # imply the same rule, the rule is kept here.
         agreed = rules.pop() if len(rules) == 1 and not metadata.environment else ""

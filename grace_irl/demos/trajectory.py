@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import reprlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, cast, get_args
@@ -283,7 +283,7 @@ class Demonstration:
 
 @dataclass(frozen=True)
 class Sampled:
-    """The sizes of a sample and of the sampled set.
+    """The sizes of a sample and of the sampled set, and known goal states of the whole set.
 
     Attributes:
         size: maximum size of the sample in bytes.
@@ -292,6 +292,7 @@ class Sampled:
         of_trajectories: number of trajectories in the set.
         of_states: number of states in the set.
         of_bytes: size of the set in bytes.
+        goals: 1-based indices of goal states by trajectory digest, which also hold outside the sample (`with_goals`).
     """
 
     size: int
@@ -300,6 +301,7 @@ class Sampled:
     of_trajectories: int
     of_states: int
     of_bytes: int
+    goals: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def line(self) -> str:

@@ -277,7 +277,7 @@ def _work(
     if not parts.rest:
         return run
     note, show = notes_of(store, parts), parts.note or (lambda _: None)
-    return with_rest(run, bench, labelling.demonstrations, config, store, parts.again(folder), note, show)
+    return with_rest(run, bench, labelling, config, store, parts.again(folder), note, show)
 
 
 def _searched(

@@ -103,7 +103,8 @@ def begun(
 ) -> Labelling:
     """Begin the labelling of a new run.
 
-    Goal states of a trajectory come from the user's file, else from the replayed run, else from marks in the data.
+    Goal states of a trajectory come from the user's file, else from the replayed run, else from marks in the data. For
+    a sample, the entries of the file about other trajectories are kept, too.
 
     Args:
         demonstrations: demonstrations, split into training and held-out data.
@@ -127,14 +128,20 @@ def begun(
             "expected their digests: see them with grace-irl demos inspect --goals"
         )
     answers: list[GoalAnswer] = []
+    replayed: dict[str, list[GoalAnswer]] = {}
+    for answer in recorded:
+        replayed.setdefault(answer.digest, []).append(answer)
     for digest, items in experts.items():
         marked = next((goals for item in items if (goals := goals_of(item)) is not None), None)
         if digest in given:
             answers.append(GoalAnswer(digest, 0, "file", _within(items[0], given)))
-        elif any(answer.digest == digest for answer in recorded):
-            answers += [answer for answer in recorded if answer.digest == digest]
+        elif digest in replayed:
+            answers += replayed[digest]
         elif marked is not None:
             answers.append(GoalAnswer(digest, 0, "data", marked))
+    if demonstrations.sampled is not None:  # for the test outside the sample, where only a file's goal states are known
+        others = {**last_words(recorded), **demonstrations.sampled.goals, **given}
+        answers += [GoalAnswer(digest, 0, "file", others[digest]) for digest in others if digest not in experts]
     return Labelling(demonstrations, choice, tuple(answers))
 
 
@@ -289,7 +296,8 @@ def settled(
     if rows != before:  # the labels are new, or the files have moved
         store.set_problem(problem)
     if [row.positives for row in rows] != [row.positives for row in before]:
-        found = labelling.goals
+        experts = _experts(labelling.demonstrations)
+        found = {digest: goals for digest, goals in labelling.goals.items() if digest in experts}
         note(
             f"goal states: {sum(map(bool, found.values()))} of {len(found)} different expert trajectories have some; "
             f"see and correct them in {RunPaths(folder).goals}"

@@ -13,10 +13,11 @@ from grace_irl.audit.rest import MORE, of_rest
 from grace_irl.audit.subject import ProgramFailedError
 from grace_irl.audit.warning import Audit
 from grace_irl.config import Config
+from grace_irl.demos.goals import Goals, goals_of
 from grace_irl.demos.labels import Labelled, positive_states
 from grace_irl.demos.memory import give_back
-from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Trajectory
-from grace_irl.errors import GraceError
+from grace_irl.demos.trajectory import Demonstration, LabelRule, Trajectory
+from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.rest import Rest, RestTotals
 from grace_irl.evaluate.separation import Separation
 from grace_irl.propose.material import Workbench
@@ -24,6 +25,7 @@ from grace_irl.runs.auditing import rewards_on, store_audit
 from grace_irl.runs.beginnings import trained_of
 from grace_irl.runs.config import flat
 from grace_irl.runs.data import open_data
+from grace_irl.runs.labelling import Labelling
 from grace_irl.runs.parts import EVERY, rewarded
 from grace_irl.runs.run import Interrupted, Run
 from grace_irl.runs.store import Store
@@ -34,10 +36,14 @@ KEY = "rest"
 Floats = NDArray[np.float64]
 
 
+class _GoalsError(InputError):
+    """A goal state of the user's file that is outside its trajectory."""
+
+
 def with_rest(
     run: Run,
     bench: Workbench,
-    demonstrations: Demonstrations,
+    labelling: Labelling,
     config: Config,
     store: Store,
     again: str,
@@ -53,7 +59,7 @@ def with_rest(
     Args:
         run: the run, whose search has ended.
         bench: data and sandbox of the run.
-        demonstrations: the sample.
+        labelling: the sample with its goal states, and those that a file gave for other trajectories.
         config: the configuration of the run, which names the files.
         store: the store of the run.
         again: the arguments that resume the run, or the expansion or comparison that contains it.
@@ -63,6 +69,7 @@ def with_rest(
     Raises:
         Interrupted: Ctrl-C. The run is saved.
     """
+    demonstrations = labelling.demonstrations
     separation, sampled = Separation.of(run.best.evaluation), demonstrations.sampled
     if separation is None or separation.threshold is None or sampled is None or not config.data.files:
         return run
@@ -88,7 +95,7 @@ def with_rest(
     failure, advice, shown = "", MORE, time.monotonic()
     try:
         known = {item.trajectory.digest for item in demonstrations}
-        kept = _others(open_data(config.data).each(np.empty), known, bench.problem.rule, totals)
+        kept = _others(open_data(config.data).each(np.empty), known, bench.problem.rule, labelling.goals, totals)
         for items, rewards in rewarded(kept, rewards_of, bench.sandbox.workers):
             totals.add(items, rewards)
             if time.monotonic() - shown > EVERY:
@@ -96,6 +103,8 @@ def with_rest(
                 show(f"tested {totals.trajectories:,} of {left:,} trajectories outside the sample")
     except ProgramFailedError as error:
         failure = str(error)
+    except _GoalsError as error:
+        failure, advice = str(error), "correct the file of goal states, and fit anew with it (--goals)"
     except (GraceError, OSError) as error:
         failure = f"the demonstrations cannot be read any more ({error})"
         advice = f"put them back, and go on with: grace-irl fit {again}"
@@ -115,15 +124,22 @@ def _told(run: Run, rest: Rest, separation: Separation, advice: str, store: Stor
     return replace(run, rest=rest, audit=audit)
 
 
-def _others(every: Iterable[Demonstration], known: set[str], rule: LabelRule, totals: RestTotals) -> Iterator[Labelled]:
+def _others(
+    every: Iterable[Demonstration], known: set[str], rule: LabelRule, goals: Goals, totals: RestTotals
+) -> Iterator[Labelled]:
     """The labelled demonstrations outside the sample. `totals` counts the demonstrations that are not tested."""
     for item in every:
         if item.trajectory.digest in known:
             totals.copies += 1
-        elif rule == "goal" and item.role == "expert" and item.goals is None:
+            continue
+        try:
+            unlabelled = rule == "goal" and item.role == "expert" and goals_of(item, goals) is None
+        except InputError as error:
+            raise _GoalsError(str(error)) from None
+        if unlabelled:
             totals.unlabelled += 1
         else:
-            yield Labelled(item, positive_states(item, rule))
+            yield Labelled(item, positive_states(item, rule, goals))
 
 
 def stored_rest(store: Store) -> Rest | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
@@ -148,6 +148,11 @@ class Scrambler(ABC):
     @property
     def fields(self) -> tuple[str, ...]:
         """Meaningless names of the features of a scrambled state; () if the features have no names."""
+        return ()
+
+    @property
+    def old_parts(self) -> Iterable[str]:
+        """Names of the parts of a state before scrambling; () if the parts have no names."""
         return ()
 
     @abstractmethod

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -220,6 +220,11 @@ class RecordScrambler(Scrambler):
             else:
                 found[new.name] = new.apply(array, f"{where}, part {old!r}: {array.dtype} of shape {array.shape[1:]}")
         return self.kind.whole(found)
+
+    @property
+    def old_parts(self) -> Iterable[str]:
+        """See `Scrambler`."""
+        return self.parts
 
     def to_json(self) -> dict[str, Any]:
         """See `Scrambler`."""

@@ -15,8 +15,10 @@ import pytest
 from grace_irl.demos import load, save
 from grace_irl.demos.files import Format
 from grace_irl.demos.label_rule import choose_rule, earlier_rule, environment_rule
+from grace_irl.demos.summary import summarise
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, Role, Trajectory
 from grace_irl.errors import InputError
+from grace_irl.states.record import RecordStates
 from grace_irl.states.screen import pack
 from tests.demos.conftest import screen
 
@@ -68,6 +70,18 @@ def vectors(
     return Demonstrations(Metadata("vector", fields, environment, label=label), tuple(items))  # type: ignore[arg-type]
 
 
+def reaching(goal: str = "desired_goal", environment: str = "") -> Demonstrations:
+    """Records of a position and a goal, the part `goal`."""
+    items = (
+        replace(
+            item,
+            trajectory=Trajectory(RecordStates({"at": item.trajectory.states, goal: np.ones((6, 2))}), terminated=True),
+        )
+        for item in vectors()
+    )
+    return Demonstrations(Metadata("record", environment=environment), tuple(items))
+
+
 def without_header(path: Path) -> Path:
     """A file of a tool that knows nothing of our metadata."""
     if path.suffix == ".parquet":
@@ -95,6 +109,17 @@ def test_files_of_others_have_one_rule_too(tmp_path: Path) -> None:
         found = choose_rule(load([str(path)], role="expert"))
         chosen.add((found.rule, found.reason))
     assert chosen == {("last", "tasks on grids end where a goal is reached")}
+
+
+@pytest.mark.parametrize("name", ["expert.parquet", "expert.npz", "records/expert-v0"])
+def test_records_with_a_goal_have_one_rule_in_every_format(name: str, tmp_path: Path) -> None:
+    minari = name.endswith("-v0")
+    if minari:
+        pytest.importorskip("minari")
+    save(reaching().select(role="expert"), name if minari else tmp_path / name)
+    path = without_header(tmp_path / "minari" / name if minari else tmp_path / name)
+    assert choose_rule(load([str(path)])).rule == "last"
+    assert summarise(path).label.startswith("last")
 
 
 def test_screens_have_one_rule_in_every_format(tmp_path: Path) -> None:
@@ -151,6 +176,11 @@ ENDED, CUT, SILENT = (True, False), (False, True), (False, False)
         (vectors(), "all", "no goal is known,"),
         (vectors("Hopper-v5", label="last"), "last", "the data state it"),
         (vectors(fields=("achieved_goal_0", "desired_goal_0")), "last", "desired_goal"),
+        (reaching(), "last", "an environment with a desired_goal"),
+        (reaching("inner/desired_goal"), "last", "desired_goal"),
+        (reaching("desired_goal/kettle"), "last", "desired_goal"),
+        (reaching("goal"), "all", "no goal is known,"),
+        (reaching(environment="Hopper-v5"), "all", "Hopper-v5 has no goal"),
     ],
 )
 def test_what_decides(found: Demonstrations, rule: str, reason: str) -> None:

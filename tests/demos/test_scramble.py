@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from grace_irl.cli import main
 from grace_irl.demos import load, save
 from grace_irl.demos.convert import Stated, convert, scramble
+from grace_irl.demos.label_rule import choose_rule
 from grace_irl.demos.scramble import ScrambleMap
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.states.grid import GridScrambler
 from grace_irl.states.vector import VectorScrambler
 from tests.demos.equality import assert_same
+from tests.demos.test_label_rule import reaching, without_header
 
 
 def undo(states: NDArray[np.uint8], table: ScrambleMap) -> NDArray[np.uint8]:
@@ -130,6 +132,17 @@ def test_no_two_words_become_one(kind: str, tmp_path: Path, request: pytest.Fixt
     invented = first + second[100:]
     assert len(set(invented)) == len(words)
     assert not set(invented) & set(words)
+
+
+@pytest.mark.parametrize("name", ["expert.parquet", "expert.npz"])
+def test_records_keep_the_rule_of_their_goal_and_no_name(name: str, tmp_path: Path) -> None:
+    save(reaching(), tmp_path / name)
+    _, place = scramble([without_header(tmp_path / name)], tmp_path / "copy.parquet", seed=0)
+    scramble([tmp_path / name], tmp_path / "again.parquet", 0, place)
+    for copy in (tmp_path / "copy.parquet", tmp_path / "again.parquet"):
+        assert choose_rule(load([copy])).reason == f"{copy.name} states it"
+        assert load([copy]).metadata.label == "last"
+        assert b"desired" not in copy.read_bytes()
 
 
 def test_words_grow_longer_where_all_short_ones_are_taken(

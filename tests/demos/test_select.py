@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from grace_irl.demos import load
+from grace_irl.demos import load, save
 from grace_irl.demos.conditions import Conditions
 from grace_irl.demos.convert import convert
 from grace_irl.demos.files import iter_trajectories
@@ -19,6 +19,7 @@ from grace_irl.demos.trajectory import Demonstration
 from grace_irl.errors import InputError, NoSuchFileError
 from tests.demos.choosing import SHIPPED, chosen, demonstration, numbered, stored, values_of
 from tests.demos.equality import assert_same
+from tests.demos.test_label_rule import reaching
 from tests.demos.ui.data import ALARM, ELEMENTS, HISTORIES, needs_android
 
 
@@ -107,6 +108,15 @@ def test_a_label_is_given(tmp_path: Path) -> None:
         selector = Selector([source], [Selection(str(tmp_path / "out.parquet"))], label=label)
         selector.write(selector.choose())
         assert load([tmp_path / "out.parquet"]).metadata.label == (label or "")
+
+
+def test_records_with_a_goal_from_several_environments_keep_their_rule(tmp_path: Path) -> None:
+    sources = [tmp_path / name for name in ("one.parquet", "two.parquet")]
+    for number, source in enumerate(sources):
+        save(reaching(environment=f"Mine-v{number}"), source)
+    selector = Selector(sources, [Selection(str(tmp_path / "out.parquet"))])
+    selector.write(selector.choose())
+    assert load([tmp_path / "out.parquet"]).metadata.label == "last"
 
 
 def test_seeds_differ(tmp_path: Path) -> None:
