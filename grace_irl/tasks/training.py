@@ -44,7 +44,8 @@ def job(
     Args:
         task: the task.
         folder: folder of the training. If it holds an interrupted training, this training continues.
-        source: the reward program; "" for the environment's own reward.
+        source: the reward program; "" for the environment's own reward. A program in the folder stays as it is: it
+            differs from `source` in comments at most, and an interrupted training continues only with the same text.
         seed: seed of the training.
         steps: environment steps.
         evaluations: number of evaluations, but at most one per rollout of PPO.
@@ -53,7 +54,7 @@ def job(
         allow_weak: whether to accept a sandbox that does not protect the user's files (docs/sandbox.md).
     """
     folder.mkdir(parents=True, exist_ok=True)
-    if source:
+    if source and not (folder / REWARD).exists():
         write_atomically(folder / REWARD, source)
     return Job(
         "grace_irl.tasks.training:train",

@@ -22,7 +22,8 @@ from grace_irl.runs.run import opened
 from grace_irl.tasks.environment import TaskEnvironment
 from grace_irl.tasks.random_episodes import random_episodes
 from grace_irl.tasks.recorded import changes
-from grace_irl.tasks.task import read_task
+from grace_irl.tasks.task import Task, read_task
+from grace_irl.tasks.training import TRAININGS
 from tests.tasks.test_policy_evaluator import TASK, UP, judged
 from tests.tasks.test_task import WHOLE, written
 
@@ -70,6 +71,30 @@ def test_an_environment_that_fails_in_training_is_not_the_programs_fault(tmp_pat
         judged(tmp_path / "run", UP, task)
     (tmp_path / "broken").unlink()
     assert judged(tmp_path / "run", UP, task).valid
+
+
+def interrupted(folder: Path) -> tuple[Task, bytes]:
+    """A task whose environment is in `folder / "here"`, and the checkpoint of a training that its fault has ended."""
+    here = folder / "here"
+    here.mkdir()
+    own_task(here)
+    task = replace(TASK, env=f"{here / 'own.py'}:make")
+    (here / "broken").touch()
+    with pytest.raises(InputError, match="license lost"):
+        judged(folder / "run", UP, task)
+    (here / "broken").unlink()
+    return task, checkpoint(folder)
+
+
+def checkpoint(folder: Path) -> bytes:
+    (path,) = (folder / "run" / TRAININGS).glob("*/full-0/training.pt")
+    return path.read_bytes()
+
+
+def test_a_training_goes_on_with_other_comments_in_its_program(tmp_path: Path) -> None:
+    task, before = interrupted(tmp_path)
+    assert judged(tmp_path / "run", UP.replace("class", "# Another thought.\nclass"), task).valid
+    assert checkpoint(tmp_path) != before
 
 
 def test_an_environment_that_fails_before_a_training_is_named(tmp_path: Path, capsys: Capture) -> None:
