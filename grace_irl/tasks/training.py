@@ -15,6 +15,7 @@ from grace_irl.atomic import write_atomically
 from grace_irl.errors import InputError
 from grace_irl.rl import TRAINING_IMPORTS
 from grace_irl.rl.curve import Point, from_json, to_json
+from grace_irl.tasks.recorded import portable
 from grace_irl.tasks.task import Task
 from grace_irl.work.executor import Job, Tell
 
@@ -149,6 +150,8 @@ def train(
         device="cpu",
         progress=lambda point: tell(point.steps),
         score=known.scorer(),
+        # The run refuses other code (`Task.content`), so the file of an environment may move.
+        environment=portable({"env": known.metadata.environment})["env"],
     )
     text = to_json(found.curve)
     write_atomically(place / RESULT, text + "\n")

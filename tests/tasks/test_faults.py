@@ -97,6 +97,14 @@ def test_a_training_goes_on_with_other_comments_in_its_program(tmp_path: Path) -
     assert checkpoint(tmp_path) != before
 
 
+def test_a_training_goes_on_after_its_task_has_moved(tmp_path: Path) -> None:
+    task, before = interrupted(tmp_path)
+    (tmp_path / "here").rename(tmp_path / "there")
+    moved = replace(task, env=task.env.replace("here", "there"))
+    assert judged(tmp_path / "run", UP, moved).valid
+    assert checkpoint(tmp_path) != before
+
+
 def test_an_environment_that_fails_before_a_training_is_named(tmp_path: Path, capsys: Capture) -> None:
     path = own_task(tmp_path)
     (tmp_path / "own.py").write_text(OWN.replace("self.steps > 100", "self.steps > 5"))
