@@ -15,6 +15,7 @@ from grace_irl.atomic import write_atomically
 from grace_irl.errors import InputError
 from grace_irl.rl import TRAINING_IMPORTS
 from grace_irl.rl.curve import Point, from_json, to_json
+from grace_irl.rl.environments import code_of, find_code
 from grace_irl.tasks.recorded import portable
 from grace_irl.tasks.task import Task
 from grace_irl.work.executor import Job, Tell
@@ -53,6 +54,9 @@ def job(
         limit: time limit in seconds, without the wait for a free worker; 0: no limit. At the limit, the process of the
             training ends.
         allow_weak: whether to accept a sandbox that does not protect the user's files (docs/sandbox.md).
+
+    Raises:
+        InputError: the environment is registered with a function, which another process cannot import.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if source and not (folder / REWARD).exists():
@@ -61,6 +65,7 @@ def job(
         "grace_irl.tasks.training:train",
         {
             "task": _plain(task),
+            "code": code_of(task.env),
             "folder": str(folder.absolute()),
             "native": not source,
             "seed": seed,
@@ -108,6 +113,7 @@ def train(
     tell: Tell,
     *,
     task: dict[str, Any],
+    code: dict[str, Any],
     folder: str,
     native: bool,
     seed: int,
@@ -122,6 +128,7 @@ def train(
         tell: function for messages. After each evaluation, it gets the number of environment steps so far. At the time
             limit, it gets `LATE`.
         task: the task, as plain data.
+        code: the place of the task's code (`grace_irl.rl.environments.code_of`).
         folder: folder of the training.
         native: whether to train on the environment's own reward instead of the program in the folder.
         seed, steps, evaluations, limit, allow_weak: as for `job`.
@@ -134,6 +141,7 @@ def train(
         timer = threading.Timer(limit, _end, (tell,))
         timer.daemon = True
         timer.start()
+    find_code(**code)
     place, known = Path(folder), Task(**{**task, "fields": tuple(task["fields"])})
     reward = None
     if not native:

@@ -148,6 +148,28 @@ def test_code_in_a_module_counts_as_code_in_a_file_does(tmp_path: Path, monkeypa
     assert not read_task("reacher").modules
 
 
+def test_code_that_this_process_alone_finds_reaches_a_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "only_here.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(gymnasium, "registry", dict(gymnasium.registry))
+    monkeypatch.setattr("gymnasium.envs.registration.registry", gymnasium.registry)
+    gymnasium.register("Pole-v0", entry_point="gymnasium.envs.classic_control:CartPoleEnv", max_episode_steps=30)
+    task = replace(TASK, env="Pole-v0", score="only_here:length", steps=64, evaluations=1)
+    assert 0 < judged(tmp_path / "run", UP, task).score <= 30
+
+
+def test_an_environment_that_no_training_can_make_is_refused_at_once(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gymnasium, "registry", dict(gymnasium.registry))
+    monkeypatch.setattr("gymnasium.envs.registration.registry", gymnasium.registry)
+    gymnasium.register("Pole-v0", entry_point=lambda: gymnasium.make("CartPole-v1"))  # type: ignore[arg-type,return-value]
+    path = own_task(tmp_path, "Pole-v0")
+    assert main(["fit", "--method", "random", "--task", str(path), "--out", str(tmp_path / "run")]) == 2
+    assert "Pole-v0: registered with a function of this process" in capsys.readouterr().err
+    assert not (tmp_path / "run" / "trainings").exists()
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
