@@ -16,6 +16,7 @@ from grace_irl.errors import InputError
 from grace_irl.rl import TRAINING_IMPORTS
 from grace_irl.rl.curve import Point, from_json, to_json
 from grace_irl.rl.environments import code_of, find_code
+from grace_irl.sandbox.protocol import Limits
 from grace_irl.tasks.recorded import portable
 from grace_irl.tasks.task import Task
 from grace_irl.work.executor import Job, Tell
@@ -40,6 +41,7 @@ def job(
     *,
     limit: float = 0.0,
     allow_weak: bool = False,
+    limits: Limits = Limits(),
 ) -> Job:
     """The job of a training.
 
@@ -54,6 +56,7 @@ def job(
         limit: time limit in seconds, without the wait for a free worker; 0: no limit. At the limit, the process of the
             training ends.
         allow_weak: whether to accept a sandbox that does not protect the user's files (docs/sandbox.md).
+        limits: limits of the program in the sandbox.
 
     Raises:
         InputError: the environment is registered with a function, which another process cannot import.
@@ -73,6 +76,7 @@ def job(
             "evaluations": evaluations_of(task, steps, evaluations),
             "limit": limit,
             "allow_weak": allow_weak,
+            "limits": asdict(limits),
         },
         log=folder / "log.txt",
         imports=TRAINING_IMPORTS,
@@ -121,6 +125,7 @@ def train(
     evaluations: int,
     limit: float,
     allow_weak: bool,
+    limits: dict[str, Any],
 ) -> str:
     """Train a policy, and return its learning curve as JSON. An interrupted training continues.
 
@@ -132,6 +137,7 @@ def train(
         folder: folder of the training.
         native: whether to train on the environment's own reward instead of the program in the folder.
         seed, steps, evaluations, limit, allow_weak: as for `job`.
+        limits: the fields of `Limits`.
     """
     from grace_irl.rewards.file import load_reward
     from grace_irl.rl import ppo
@@ -145,7 +151,8 @@ def train(
     place, known = Path(folder), Task(**{**task, "fields": tuple(task["fields"])})
     reward = None
     if not native:
-        reward = ProgramPay(load_reward(place / REWARD), allow_weak_sandbox=allow_weak, terms=True)
+        file, within = load_reward(place / REWARD), Limits(**limits)
+        reward = ProgramPay(file, allow_weak_sandbox=allow_weak, terms=True, limits=within)
     found = ppo.train(
         known.make,
         steps,
