@@ -102,12 +102,14 @@ def policy_evaluator(problem: Problem, config: Config) -> Callable[[Workbench], 
             the environment in kind or signature (`_form`).
     """
     from grace_irl.atomic import write_atomically
+    from grace_irl.rl.environments import registration
     from grace_irl.tasks.policy_evaluator import PolicyEvaluator
     from grace_irl.tasks.random_episodes import random_episodes
 
     task, settings = task_of(config), _settings(config)
     task.scorer()
     _ = task.settings
+    registration(task.env)
     episodes = random_episodes(task, seed=config.seed)
     theirs, ours = ([each.trajectory for each in problem.items[:1]], episodes[:1])
     if theirs and _form(theirs[0]) != _form(ours[0]):

@@ -21,7 +21,7 @@ from grace_irl.rewards.runner import InProcessRunner, OnlineReward, RewardRunner
 from grace_irl.rewards.scale import GAMMA, Form, Scale
 from grace_irl.rewards.view import STATE, StateView, holds_state, shapes_in, tops_of
 from grace_irl.sandbox.candidate import Candidate, ContractError
-from grace_irl.sandbox.protocol import Sandbox
+from grace_irl.sandbox.protocol import Limits, Sandbox
 
 if TYPE_CHECKING:  # only the wrappers need the extra "rl"
     from grace_irl.rewards.gymnasium import RewardEnv, RewardVectorEnv
@@ -201,12 +201,19 @@ class RewardFile:
         """The parts of a record that the program reads (`reads.parts`)."""
         return self.reads.parts
 
-    def runner(self, *, terms: bool = False, allow_weak_sandbox: bool = False) -> RewardRunner:
-        """A runner of this program, in this process if the file is trusted, otherwise in the sandbox."""
+    def runner(
+        self, *, terms: bool = False, allow_weak_sandbox: bool = False, limits: Limits = Limits()
+    ) -> RewardRunner:
+        """A runner of this program, in this process if the file is trusted, otherwise in the sandbox with `limits`."""
         if self.trust:
             return InProcessRunner(self.source, str(self.path), terms=terms, reads=self.reads)
         return SandboxedRunner(
-            self.source, str(self.path), terms=terms, allow_weak=allow_weak_sandbox, reads=self.reads
+            self.source,
+            str(self.path),
+            terms=terms,
+            allow_weak=allow_weak_sandbox,
+            reads=self.reads,
+            limits=limits,
         )
 
     def scaled(self, form: Form = "raw", gamma: float = GAMMA) -> Scale:

@@ -262,6 +262,7 @@ class SandboxedRunner(_Runner):
         allow_weak: whether to accept tier E, a sandbox that does not protect the user's files (docs/sandbox.md).
         sandbox: an open sandbox for recorded trajectories. If None, each call of `rewards` opens and closes a sandbox.
         reads: the form of the states that the program reads.
+        limits: limits of the program, for recorded trajectories and for running episodes (`SessionLimits.of`).
     """
 
     def __init__(
@@ -274,9 +275,10 @@ class SandboxedRunner(_Runner):
         allow_weak: bool = False,
         sandbox: Sandbox | None = None,
         reads: Reads = Reads(),
+        limits: Limits = Limits(),
     ) -> None:
         super().__init__(name, reads)
-        self._source, self._terms = source, terms
+        self._source, self._terms, self._limits = source, terms, limits
         self._workers, self._allow_weak, self._sandbox = workers, allow_weak, sandbox
         self._session: RewardSession | None = None
 
@@ -291,7 +293,7 @@ class SandboxedRunner(_Runner):
             inspection = sandbox.inspect(self._source)
             if inspection.problems:
                 raise GraceError(f"{self._name}: {inspection.problems[0]}")
-            over = stack.enter_context(closing(RewardSource(trajectories, sandbox, MemoryCache(), Limits())))
+            over = stack.enter_context(closing(RewardSource(trajectories, sandbox, MemoryCache(), self._limits)))
             outcome, rewards = over.run(inspection.program(self._source), over.digests)
             if outcome.status != "ok":
                 raise GraceError(f"{self._name}: {outcome.status}: {outcome.message}")
@@ -332,6 +334,7 @@ class SandboxedRunner(_Runner):
                 self._name,
                 self._layout,
                 terms=self._terms,
+                limits=SessionLimits.of(self._limits),
                 allow_weak=self._allow_weak,
             )
         return self._session

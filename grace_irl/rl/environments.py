@@ -10,7 +10,9 @@ import contextlib
 import importlib
 import importlib.util
 import io
+import os
 import re
+import reprlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -312,14 +314,37 @@ def _raise_limit(level: Any, least: int) -> None:
     level.reset = reset_and_raise
 
 
-def registration(environment_id: str) -> str | None:
-    """The registration, as JSON, of an environment that the user's code registered in this process.
+def code_of(environment_id: str) -> dict[str, Any]:
+    """The facts by which another process finds the user's code, as plain data for `find_code`.
 
-    In another process, `register` restores the environment from the JSON. The result is None for adapters,
-    names with a module (`module:Name-v0`), unknown ids, and environments of Gymnasium, MiniGrid and this package.
+    They are the entries of `sys.path`, and the `registration` of an environment.
 
     Raises:
-        InputError: the entry point is a function object of this process, which another process cannot import.
+        InputError: see `registration`.
+    """
+    return {"path": [os.path.abspath(entry) for entry in sys.path], "registered": registration(environment_id)}
+
+
+def find_code(path: list[str], registered: str | None) -> None:
+    """Let this process find the code that the process of `code_of` finds.
+
+    Args:
+        path: entries that `sys.path` needs.
+        registered: the environment's registration with Gymnasium, as JSON; None if no code of the user made one.
+    """
+    sys.path += [entry for entry in path if entry not in sys.path]
+    if registered is not None:
+        register(registered)
+
+
+def registration(environment_id: str) -> str | None:
+    """The registration of an environment, as JSON, which may come from the user's code in this process.
+
+    In another process, `register` restores the environment from the JSON. The result is None for adapters,
+    names with a module (`module:Name-v0`), unknown ids, and environments that `make` registers.
+
+    Raises:
+        InputError: the entry point or an argument is an object of this process, which another process cannot import.
     """
     import gymnasium
 
@@ -331,9 +356,15 @@ def registration(environment_id: str) -> str | None:
             f"{environment_id}: registered with a function of this process; expected an entry point "
             "(package.module:Class), which a training in a process of its own can import"
         )
-    if spec.entry_point.partition(".")[0] in ("gymnasium", "minigrid", "grace_irl"):
+    if environment_id.startswith(GRID_PREFIXES) and spec.entry_point.partition(".")[0] in ("minigrid", "grace_irl"):
         return None
-    return spec.to_json()
+    try:
+        return spec.to_json()
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{environment_id}: registered with the arguments {reprlib.repr(spec.kwargs)}; expected arguments that are "
+            "JSON, for a training in a process of its own"
+        ) from None
 
 
 def register(text: str) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -34,6 +34,7 @@ from grace_irl.rl.method import Paid, PolicyProblem, Trained, TransitionReward, 
 from grace_irl.rl.observers import Observer
 from grace_irl.rl.settling import settling
 from grace_irl.rl.trained import network_settings
+from grace_irl.sandbox.protocol import Limits
 
 
 class Pay(Protocol):
@@ -59,12 +60,14 @@ class ProgramPay:
         allow_weak_sandbox: whether to accept tier E, a sandbox that does not protect the user's files
             (docs/sandbox.md).
         terms: whether the `info` of each step also holds the components of the reward (the program's `terms_fn`).
+        limits: limits of the program in the sandbox.
     """
 
     reward: RewardFile
     form: Form = "raw"
     allow_weak_sandbox: bool = False
     terms: bool = False
+    limits: Limits = field(default_factory=Limits)
 
     @property
     def scale(self) -> Scale:
@@ -76,7 +79,7 @@ class ProgramPay:
 
     def __call__(self, venv: VecEnv, gamma: float) -> VecEnv:
         """See `Pay`."""
-        runner = self.reward.runner(terms=self.terms, allow_weak_sandbox=self.allow_weak_sandbox)
+        runner = self.reward.runner(terms=self.terms, allow_weak_sandbox=self.allow_weak_sandbox, limits=self.limits)
         return RewardVecEnv(venv, runner, replace(self.scale, gamma=gamma))
 
 

@@ -69,6 +69,7 @@ def train(
     device: str = "auto",
     progress: Callable[[Point], None] | None = None,
     score: Callable[[Rollout], float] | None = None,
+    environment: str = "",
 ) -> Training:
     """Train a policy.
 
@@ -92,6 +93,8 @@ def train(
             are faster on a CPU.
         progress: callback that receives the new point of the curve after each evaluation.
         score: function that scores an episode of an evaluation, for `Point.score`.
+        environment: name of the environment in checkpoints. A training is resumed only under the same name. "": the
+            name in the view's metadata, which contains the folder of an adapter's file.
 
     Raises:
         InputError: `steps`, `evaluations` or `episodes` is below 1, `initial` does not fit, or the folder holds another
@@ -111,7 +114,7 @@ def train(
             f"{observer} and {settings.net_arch}: start from one that was trained in this environment, or from none"
         )
     told = {"steps": steps, "seed": seed, "evaluations": evaluations, "episodes": episodes, "settings": repr(settings)}
-    told |= {"environment": metadata.environment, "observer": repr(observer)}
+    told |= {"environment": environment or metadata.environment, "observer": repr(observer)}
     told |= {"reward": (reward.reward.source, repr(reward.scale)) if reward else "", "initial": _weights(initial)}
     identity = digest(told)
     folder = None if out is None else Path(out)

@@ -29,6 +29,7 @@ from grace_irl.sandbox.ending import Ended
 from grace_irl.sandbox.host import ZygoteHandle
 from grace_irl.sandbox.job import stripped
 from grace_irl.sandbox.pool import ZygotePool
+from grace_irl.sandbox.protocol import Limits
 from grace_irl.sandbox.session_child import NO_ACTION, OPEN, REPLY, REWARD, SLOT, TURN
 from grace_irl.sandbox.tiers import open_sandbox
 from grace_irl.states.layout import StateLayout
@@ -63,6 +64,11 @@ class SessionLimits:
     turn_s: float = 10.0
     memory_mb: int = 512
     max_abs: float = 1e9
+
+    @classmethod
+    def of(cls, limits: Limits) -> SessionLimits:
+        """The limits of a session, from those of one run. A turn may take as long as a run of one state."""
+        return cls(limits.wall_s, limits.memory_mb, limits.max_abs)
 
 
 class Begin(NamedTuple):

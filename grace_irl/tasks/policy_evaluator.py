@@ -81,6 +81,7 @@ class PolicyEvaluator:
         self._settings = settings
         self._folder = bench.folder / TRAININGS
         self._episodes = tuple(episodes)
+        self._limits = bench.limits
         self._dry = RewardSource(episodes, bench.sandbox, bench.rewards, bench.limits)
         self._executor = bench.workplace.executor(settings.workers, name="train")
         self._seeds = seeds_of(settings.seed, settings.seeds)
@@ -138,7 +139,9 @@ class PolicyEvaluator:
             return ""
         states = episode.states
         try:
-            with SandboxedRunner(program.source, REWARD, terms=True, allow_weak=self._settings.allow_weak) as runner:
+            with SandboxedRunner(
+                program.source, REWARD, terms=True, allow_weak=self._settings.allow_weak, limits=self._limits
+            ) as runner:
                 runner.turn((), None, (), [Begin(0, states[0], episode.extra_info)])
                 for step in range(steps):
                     runner.turn([0], actions[step : step + 1], [states[step + 1]])
@@ -219,6 +222,7 @@ class PolicyEvaluator:
                     evaluations,
                     limit=self._settings.limit,
                     allow_weak=self._settings.allow_weak,
+                    limits=self._limits,
                 )
                 futures[folder] = self._executor.submit(work, partial(_watch, folder, late))
         try:

@@ -15,6 +15,9 @@ from grace_irl.atomic import write_atomically
 from grace_irl.errors import InputError
 from grace_irl.rl import TRAINING_IMPORTS
 from grace_irl.rl.curve import Point, from_json, to_json
+from grace_irl.rl.environments import code_of, find_code
+from grace_irl.sandbox.protocol import Limits
+from grace_irl.tasks.recorded import portable
 from grace_irl.tasks.task import Task
 from grace_irl.work.executor import Job, Tell
 
@@ -38,27 +41,34 @@ def job(
     *,
     limit: float = 0.0,
     allow_weak: bool = False,
+    limits: Limits = Limits(),
 ) -> Job:
     """The job of a training.
 
     Args:
         task: the task.
         folder: folder of the training. If it holds an interrupted training, this training continues.
-        source: the reward program; "" for the environment's own reward.
+        source: the reward program; "" for the environment's own reward. A program in the folder stays as it is: it
+            differs from `source` in comments at most, and an interrupted training continues only with the same text.
         seed: seed of the training.
         steps: environment steps.
         evaluations: number of evaluations, but at most one per rollout of PPO.
         limit: time limit in seconds, without the wait for a free worker; 0: no limit. At the limit, the process of the
             training ends.
         allow_weak: whether to accept a sandbox that does not protect the user's files (docs/sandbox.md).
+        limits: limits of the program in the sandbox.
+
+    Raises:
+        InputError: the environment is registered with a function, which another process cannot import.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    if source:
+    if source and not (folder / REWARD).exists():
         write_atomically(folder / REWARD, source)
     return Job(
         "grace_irl.tasks.training:train",
         {
             "task": _plain(task),
+            "code": code_of(task.env),
             "folder": str(folder.absolute()),
             "native": not source,
             "seed": seed,
@@ -66,6 +76,7 @@ def job(
             "evaluations": evaluations_of(task, steps, evaluations),
             "limit": limit,
             "allow_weak": allow_weak,
+            "limits": asdict(limits),
         },
         log=folder / "log.txt",
         imports=TRAINING_IMPORTS,
@@ -106,6 +117,7 @@ def train(
     tell: Tell,
     *,
     task: dict[str, Any],
+    code: dict[str, Any],
     folder: str,
     native: bool,
     seed: int,
@@ -113,6 +125,7 @@ def train(
     evaluations: int,
     limit: float,
     allow_weak: bool,
+    limits: dict[str, Any],
 ) -> str:
     """Train a policy, and return its learning curve as JSON. An interrupted training continues.
 
@@ -120,9 +133,11 @@ def train(
         tell: function for messages. After each evaluation, it gets the number of environment steps so far. At the time
             limit, it gets `LATE`.
         task: the task, as plain data.
+        code: the place of the task's code (`grace_irl.rl.environments.code_of`).
         folder: folder of the training.
         native: whether to train on the environment's own reward instead of the program in the folder.
         seed, steps, evaluations, limit, allow_weak: as for `job`.
+        limits: the fields of `Limits`.
     """
     from grace_irl.rewards.file import load_reward
     from grace_irl.rl import ppo
@@ -132,10 +147,12 @@ def train(
         timer = threading.Timer(limit, _end, (tell,))
         timer.daemon = True
         timer.start()
+    find_code(**code)
     place, known = Path(folder), Task(**{**task, "fields": tuple(task["fields"])})
     reward = None
     if not native:
-        reward = ProgramPay(load_reward(place / REWARD), allow_weak_sandbox=allow_weak, terms=True)
+        file, within = load_reward(place / REWARD), Limits(**limits)
+        reward = ProgramPay(file, allow_weak_sandbox=allow_weak, terms=True, limits=within)
     found = ppo.train(
         known.make,
         steps,
@@ -148,6 +165,8 @@ def train(
         device="cpu",
         progress=lambda point: tell(point.steps),
         score=known.scorer(),
+        # The run refuses other code (`Task.content`), so the file of an environment may move.
+        environment=portable({"env": known.metadata.environment})["env"],
     )
     text = to_json(found.curve)
     write_atomically(place / RESULT, text + "\n")

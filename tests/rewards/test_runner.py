@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from grace_irl.demos.trajectory import Trajectory
-from grace_irl.errors import InputError
+from grace_irl.errors import GraceError, InputError
 from grace_irl.rewards import InProcessRunner, RewardRunner, SandboxedRunner
+from grace_irl.sandbox.protocol import Limits
 from grace_irl.sandbox.session import Begin
 from grace_irl.testing.rewards import MOVES, PROGRAMS, RewardRunnerSuite, episodes
 
@@ -29,6 +30,13 @@ def test_both_give_the_same_rewards(name: str) -> None:
     here, there = InProcessRunner(PROGRAMS[name], "r"), SandboxedRunner(PROGRAMS[name], "r", workers=1)
     for one, other in zip(here.rewards(episodes()), there.rewards(episodes()), strict=True):
         assert np.array_equal(one, other, equal_nan=True)
+
+
+def test_a_turn_in_the_sandbox_has_the_limits_of_a_run() -> None:
+    endless = "class Reward:\n    def reward_fn(self, state):\n        while True:\n            pass\n"
+    made = SandboxedRunner(endless, "r", limits=Limits(wall_s=0.3))
+    with made, pytest.raises(GraceError, match=r"no answer within 0\.3 s"):
+        made.turn((), None, (), [Begin(0, np.zeros(1), "")])
 
 
 def test_transitions_need_actions() -> None:

@@ -60,7 +60,10 @@ def test_a_reward_that_fails_ends_the_training_with_one_line(tmp_path: Path) -> 
 def test_environments_that_the_user_registered_are_known_to_a_training(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gymnasium, "registry", dict(gymnasium.registry))
     monkeypatch.setattr("gymnasium.envs.registration.registry", gymnasium.registry)
-    assert registration("CartPole-v1") is None
+    known, again = gymnasium.spec("CartPole-v1"), registration("CartPole-v1")
+    assert again is not None
+    register(again)
+    assert gymnasium.spec("CartPole-v1") is known
     assert registration("file.py:make") is None
     gymnasium.register("Own-v0", entry_point="tests.rl.cart_pole:Own", max_episode_steps=7)
     text = registration("Own-v0")
@@ -68,6 +71,11 @@ def test_environments_that_the_user_registered_are_known_to_a_training(monkeypat
     del gymnasium.registry["Own-v0"]
     register(text)
     assert gymnasium.spec("Own-v0").max_episode_steps == 7
+    gymnasium.register("Short-v0", entry_point="gymnasium.envs.classic_control:CartPoleEnv", max_episode_steps=7)
+    assert '"max_episode_steps": 7' in (registration("Short-v0") or "")
+    gymnasium.register("Odd-v0", entry_point="tests.rl.cart_pole:Own", kwargs={"table": {1.0}})
+    with pytest.raises(InputError, match=r"the arguments {'table': {1\.0}}; expected arguments that are JSON"):
+        registration("Odd-v0")
     gymnasium.register("Made-v0", entry_point=lambda: None)  # type: ignore[arg-type,return-value]
     with pytest.raises(InputError, match="a function of this process; expected an entry point"):
         registration("Made-v0")

@@ -22,7 +22,8 @@ from grace_irl.runs.run import opened
 from grace_irl.tasks.environment import TaskEnvironment
 from grace_irl.tasks.random_episodes import random_episodes
 from grace_irl.tasks.recorded import changes
-from grace_irl.tasks.task import read_task
+from grace_irl.tasks.task import Task, read_task
+from grace_irl.tasks.training import TRAININGS
 from tests.tasks.test_policy_evaluator import TASK, UP, judged
 from tests.tasks.test_task import WHOLE, written
 
@@ -72,6 +73,38 @@ def test_an_environment_that_fails_in_training_is_not_the_programs_fault(tmp_pat
     assert judged(tmp_path / "run", UP, task).valid
 
 
+def interrupted(folder: Path) -> tuple[Task, bytes]:
+    """A task whose environment is in `folder / "here"`, and the checkpoint of a training that its fault has ended."""
+    here = folder / "here"
+    here.mkdir()
+    own_task(here)
+    task = replace(TASK, env=f"{here / 'own.py'}:make")
+    (here / "broken").touch()
+    with pytest.raises(InputError, match="license lost"):
+        judged(folder / "run", UP, task)
+    (here / "broken").unlink()
+    return task, checkpoint(folder)
+
+
+def checkpoint(folder: Path) -> bytes:
+    (path,) = (folder / "run" / TRAININGS).glob("*/full-0/training.pt")
+    return path.read_bytes()
+
+
+def test_a_training_goes_on_with_other_comments_in_its_program(tmp_path: Path) -> None:
+    task, before = interrupted(tmp_path)
+    assert judged(tmp_path / "run", UP.replace("class", "# Another thought.\nclass"), task).valid
+    assert checkpoint(tmp_path) != before
+
+
+def test_a_training_goes_on_after_its_task_has_moved(tmp_path: Path) -> None:
+    task, before = interrupted(tmp_path)
+    (tmp_path / "here").rename(tmp_path / "there")
+    moved = replace(task, env=task.env.replace("here", "there"))
+    assert judged(tmp_path / "run", UP, moved).valid
+    assert checkpoint(tmp_path) != before
+
+
 def test_an_environment_that_fails_before_a_training_is_named(tmp_path: Path, capsys: Capture) -> None:
     path = own_task(tmp_path)
     (tmp_path / "own.py").write_text(OWN.replace("self.steps > 100", "self.steps > 5"))
@@ -113,6 +146,28 @@ def test_code_in_a_module_counts_as_code_in_a_file_does(tmp_path: Path, monkeypa
     assert changes(content, now) == ["modules"]
     assert changes(older, now) == []
     assert not read_task("reacher").modules
+
+
+def test_code_that_this_process_alone_finds_reaches_a_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "only_here.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(gymnasium, "registry", dict(gymnasium.registry))
+    monkeypatch.setattr("gymnasium.envs.registration.registry", gymnasium.registry)
+    gymnasium.register("Pole-v0", entry_point="gymnasium.envs.classic_control:CartPoleEnv", max_episode_steps=30)
+    task = replace(TASK, env="Pole-v0", score="only_here:length", steps=64, evaluations=1)
+    assert 0 < judged(tmp_path / "run", UP, task).score <= 30
+
+
+def test_an_environment_that_no_training_can_make_is_refused_at_once(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gymnasium, "registry", dict(gymnasium.registry))
+    monkeypatch.setattr("gymnasium.envs.registration.registry", gymnasium.registry)
+    gymnasium.register("Pole-v0", entry_point=lambda: gymnasium.make("CartPole-v1"))  # type: ignore[arg-type,return-value]
+    path = own_task(tmp_path, "Pole-v0")
+    assert main(["fit", "--method", "random", "--task", str(path), "--out", str(tmp_path / "run")]) == 2
+    assert "Pole-v0: registered with a function of this process" in capsys.readouterr().err
+    assert not (tmp_path / "run" / "trainings").exists()
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from grace_irl.methods.map_elites import niche_of
 from grace_irl.propose.material import Workbench
 from grace_irl.rl.curve import Point, from_json
 from grace_irl.sandbox import open_sandbox
+from grace_irl.sandbox.protocol import Limits
 from grace_irl.search.ranks import Scored
 from grace_irl.tasks.policy_evaluator import PolicyEvaluator, PolicySettings, components
 from grace_irl.tasks.random_episodes import random_episodes
@@ -62,9 +63,10 @@ class Reward:
 
 
 @contextmanager
-def opened(folder: Path, task: Task = TASK, **settings: object) -> Iterator[PolicyEvaluator]:
+def opened(folder: Path, task: Task = TASK, limits: Limits = Limits(), **settings: object) -> Iterator[PolicyEvaluator]:
     with open_sandbox(workers=1) as sandbox:
-        bench = Workbench(Problem(task.metadata, "all", ()), sandbox, folder=folder, rewards=MemoryCache())
+        problem = Problem(task.metadata, "all", ())
+        bench = Workbench(problem, sandbox, limits=limits, rewards=MemoryCache(), folder=folder)
         found = PolicyEvaluator(task, bench, PolicySettings(**settings), random_episodes(task, 3))  # type: ignore[arg-type]
         try:
             yield found
@@ -72,8 +74,8 @@ def opened(folder: Path, task: Task = TASK, **settings: object) -> Iterator[Poli
             found.close()
 
 
-def judged(folder: Path, source: str, task: Task = TASK, **settings: object) -> Evaluation:
-    with opened(folder, task, **settings) as evaluator:
+def judged(folder: Path, source: str, task: Task = TASK, limits: Limits = Limits(), **settings: object) -> Evaluation:
+    with opened(folder, task, limits, **settings) as evaluator:
         return evaluator.evaluate([program(source)])[0]
 
 
@@ -163,6 +165,13 @@ def test_a_training_ends_at_its_limit(tmp_path: Path) -> None:
     found = judged(tmp_path, SLOW, replace(TASK, steps=10**7), limit=4.0)
     assert found.status == "timeout"
     assert "more than 4 seconds" in found.message
+
+
+def test_the_memory_of_a_run_is_that_of_its_trainings(tmp_path: Path) -> None:
+    large = UP.replace("    def reward_fn", "    table = np.empty(70_000_000)\n\n    def reward_fn")
+    task = replace(TASK, steps=64, evaluations=1)
+    found = judged(tmp_path, f"import numpy as np\n{large}", task, Limits(memory_mb=16384))
+    assert found.valid, found.message
 
 
 def test_a_short_training_with_a_floor_saves_the_full_one(tmp_path: Path) -> None:

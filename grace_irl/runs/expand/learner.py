@@ -5,8 +5,6 @@ In an expansion, rewards and policies alternate. The episodes of each policy are
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -110,7 +108,7 @@ def train_policy(
     tell: Tell,
     *,
     environment: dict[str, Any],
-    registered: str | None,
+    code: dict[str, Any],
     reward: str,
     form: Form,
     trust: bool,
@@ -119,14 +117,13 @@ def train_policy(
     seed: int,
     folder: str,
     initial: str | None,
-    path: list[str],
 ) -> dict[str, Any]:
     """Train a policy by PPO, and save it in the folder. `PpoLearner` calls this function in a separate process.
 
     Args:
         tell: callback for each evaluation of the policy.
         environment: the fields of an `EnvironmentSpec`.
-        registered: the environment's registration with Gymnasium, as JSON; None if no code of the user made one.
+        code: the place of the environment's code (`grace_irl.rl.environments.code_of`).
         reward: the reward file.
         form: the form of the reward for training (`form_of`).
         trust: whether the reward runs in the training process, without a sandbox.
@@ -135,20 +132,17 @@ def train_policy(
         seed: seed of all random generators.
         folder: folder for checkpoints.
         initial: file of the policy to start from; None for a new policy.
-        path: entries that `sys.path` needs to find the environment's modules.
 
     Returns:
         The fields `steps` and `paid` of `Learnt`, by name.
     """
-    sys.path += [entry for entry in path if entry not in sys.path]
-    from grace_irl.rl.environments import register
+    from grace_irl.rl.environments import find_code
     from grace_irl.rl.learning import ProgramPay
     from grace_irl.rl.matching import EnvironmentSpec
     from grace_irl.rl.ppo import train
     from grace_irl.rl.trained import load_policy
 
-    if registered is not None:
-        register(registered)
+    find_code(**code)
     training = train(
         EnvironmentSpec(**environment),
         steps,
@@ -200,7 +194,7 @@ class PpoLearner:
     def check(self, demonstrations: Demonstrations) -> None:
         """Find the environment of the demonstrations; see `Learner.check`."""
         try:
-            from grace_irl.rl.environments import registration
+            from grace_irl.rl.environments import code_of
             from grace_irl.rl.matching import environment_for
             from grace_irl.rl.observed import acts_continuously
             from grace_irl.rl.ppo import train  # noqa: F401  a missing package is reported before anything is written
@@ -209,7 +203,7 @@ class PpoLearner:
                 f"{error.name} is not installed; expected what PPO needs: pip install 'grace-irl[rl]'"
             ) from None
         self._make = environment_for(demonstrations, self._config.env)
-        self._registered = registration(self._make.name)
+        self._code = code_of(self._make.name)
         self._continuous = acts_continuously(self._make)
         self._rule = self._rule or demonstrations.metadata.label
 
@@ -226,7 +220,7 @@ class PpoLearner:
         folder.mkdir(parents=True, exist_ok=True)
         arguments = {
             "environment": asdict(self._make),
-            "registered": self._registered,
+            "code": self._code,
             "reward": str(reward.absolute()),
             "form": form_of(self._config, self._rule, reshaped=shaped),
             "trust": self._config.trust,
@@ -235,7 +229,6 @@ class PpoLearner:
             "seed": seed,
             "folder": str(folder.absolute()),
             "initial": None if initial is None else str(initial.absolute()),
-            "path": [os.path.abspath(entry) for entry in sys.path],
         }
         log = folder / "log.txt"
         job = Job(TASK, arguments, log, memory.environment(), TRAINING_IMPORTS)
