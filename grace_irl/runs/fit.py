@@ -22,7 +22,7 @@ from grace_irl.evaluate.sizes import FEWEST
 from grace_irl.methods.registry import method_of, task_named
 from grace_irl.propose.material import Workbench
 from grace_irl.propose.protocol import Proposer
-from grace_irl.runs import acting, proposers
+from grace_irl.runs import acting, auditing, front, proposers
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs.acting import authorised, plain_acting
 from grace_irl.runs.auditing import audited, store_audit, with_seen
@@ -301,6 +301,9 @@ def _searched(
 
     def keep(best: Record) -> None:
         write_atomically(paths.reward, export_record(best, store, config))
+        if best.program.id != store.meta("best"):  # the run was resumed, and found another program
+            for ended in (auditing.KEY, front.KEY):
+                store.set_meta(ended, "")
         store.set_meta("best", best.program.id)
 
     chosen = method_of(config)
