@@ -201,8 +201,8 @@ def resume(
         if store.format < FORMAT:
             raise InputError(
                 f"{folder}: a run of format {store.format}{_OLDER.get(store.format, '')}; expected format {FORMAT} to "
-                f"go on with: give its answers again with --replay {folder}, or begin with its programs: "
-                f"--start-from {folder}"
+                f"go on with: give its answers again with --replay {paths.quoted}, or begin with its programs: "
+                f"--start-from {paths.quoted}"
             )
         found = with_label(resolve(paths.config), store.meta("label"))
         kept = acting.kept(store.meta("token"), paths.database)
@@ -399,7 +399,8 @@ def _nothing(folder: Path, calls: int, answers: int, reason: str, again: str) ->
         again: arguments that resume the run.
     """
     if calls:
-        return f"{folder}: no valid program in {calls} proposals ({reason}); see why with: grace-irl show {folder}"
+        see = f"see why with: grace-irl show {RunPaths(folder).quoted}"
+        return f"{folder}: no valid program in {calls} proposals ({reason}); {see}"
     flag = f"--{reason.partition(':')[0].replace('_', '-')}"
     found = f"{folder}: no proposal before a limit was reached ({reason})"
     if answers:

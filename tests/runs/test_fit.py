@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import grace_irl
+from grace_irl.cli.show import find
 from grace_irl.demos import save
 from grace_irl.errors import GraceError, InputError
 from grace_irl.propose.protocol import Parent, Proposal
@@ -206,13 +207,20 @@ def test_no_valid_program_is_an_error_that_says_where_to_look(tmp_path: Path) ->
         async def propose(self, request, _parents):  # type: ignore[no-untyped-def]
             return Proposal(f"class Reward: x = {request.index}")
 
+    folder = tmp_path / "my run"
     with pytest.raises(GraceError, match="grace-irl show") as caught:
         start(
             resolve(flags={**SHORT, "search.generations": 0}),
-            tmp_path / "run",
+            folder,
             Parts(vector_set(), Useless(), InProcessSandbox()),
         )
     assert caught.value.exit_code == 1
+    advice = f"see why with: grace-irl show '{folder}'"
+    assert str(caught.value).endswith(advice)
+    with opened(folder) as (store, _), pytest.raises(GraceError, match=f"{advice}$"):
+        best_record(store, folder)
+    with opened(folder) as (store, _), pytest.raises(InputError, match=f"grace-irl show '{folder}'$"):
+        find(store, folder, "")
 
 
 def resumed(folder: Path, flags: dict[str, object] | None = None, **more: object) -> Run:
