@@ -98,6 +98,7 @@ def fit(
     from grace_irl.runs.effects import require_alone, require_effect, words
     from grace_irl.runs.estimate import estimated
     from grace_irl.runs.expand import expansion
+    from grace_irl.runs.folder import RunPaths
     from grace_irl.runs.recording import recorded_config
     from grace_irl.runs.run import Interrupted
     from grace_irl.work import Workplace
@@ -134,6 +135,6 @@ def fit(
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"interrupted; the reward is complete: {run.reward_path}. Make the report with: "
-            f"grace-irl report {run.folder}"
+            f"grace-irl report {RunPaths(run.folder).quoted}"
         ) from None
     print_run(run, report, as_json=as_json)

@@ -42,7 +42,7 @@ def show_rounds(folder: Path, *, as_json: bool) -> None:
         for warning in warnings:
             say(warning.line)
         say(f"reward: {RunPaths(folder).reward}")
-    say(f"each search: grace-irl show {folder / 'rounds' / '0' / 'run'}, and so on")
+    say(f"each search: grace-irl show {RunPaths(folder / 'rounds' / '0' / 'run').quoted}, and so on")
 
 
 def rounds_table(rounds: Sequence[Round]) -> Table:

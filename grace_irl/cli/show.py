@@ -72,7 +72,7 @@ def find(store: Store, folder: Path, prefix: str) -> Record:
     if len(found) != 1:
         raise InputError(
             f"{folder}: {len(found)} programs have an id that starts with {prefix!r}; "
-            f"expected one: see the ids with: grace-irl show {folder}"
+            f"expected one: see the ids with: grace-irl show {RunPaths(folder).quoted}"
         )
     return found[0]
 

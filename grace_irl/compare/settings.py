@@ -27,6 +27,7 @@ from grace_irl.runs.config import (
     config_of,
     flat,
     is_read,
+    located_function,
     located_path,
     other_methods,
     parsed,
@@ -440,18 +441,12 @@ def located(settings: Settings) -> Settings:
     """Make paths absolute, so that a comparison can be resumed from any directory."""
     comparison = settings.comparison
     places = {
-        "env": _function(comparison.env),
-        "transfer": tuple(map(_function, comparison.transfer)),
+        "env": located_function(comparison.env),
+        "transfer": tuple(map(located_function, comparison.transfer)),
         "reward": located_path(comparison.reward),
         "task": located_path(comparison.task) if comparison.task.endswith(".toml") else comparison.task,
     }
     return Settings(comparison.model_copy(update=places), located_run(settings.fit))
-
-
-def _function(name: str) -> str:
-    """Make the path in `file.py:function` absolute."""
-    where, colon, function = name.rpartition(":")
-    return f"{located_path(where)}:{function}" if colon and where.endswith(".py") else name
 
 
 def require_task_alone(settings: Settings) -> None:

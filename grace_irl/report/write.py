@@ -105,7 +105,7 @@ def report_of_fit(folder: Path, note: Callable[[str], None], demonstrations: Sho
         return write_report(folder, demonstrations=demonstrations)
     except Exception as error:
         kind = "" if isinstance(error, GraceError) else f"{type(error).__name__}: "
-        said = f"no report ({kind}{error}); try again with: grace-irl report {folder}"
+        said = f"no report ({kind}{error}); try again with: grace-irl report {RunPaths(folder).quoted}"
         note(" ".join(said.split()))
         return None
 

@@ -94,7 +94,10 @@ def store_audit(store: Store, found: Audit) -> None:
 
 
 def stored_audit(store: Store) -> Audit | None:
-    """The stored audit of a run; None for a run of an older version, or a run that has not ended.
+    """The stored audit of a run's best program.
+
+    The result is None for a run of an older version, and for a run that has not ended. A resumed run drops the audit of
+    its earlier end when it finds another best program.
 
     Raises:
         InputError: a damaged audit.

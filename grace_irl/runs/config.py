@@ -240,6 +240,12 @@ def located_path(name: str) -> str:
     return str(Path(name).absolute()) if name and Path(name).exists() else name
 
 
+def located_function(name: str) -> str:
+    """Make the path of an existing file in `file.py:function` absolute. Return any other name unchanged."""
+    where, colon, function = name.rpartition(":")
+    return f"{located_path(where)}:{function}" if colon and where.endswith(".py") else name
+
+
 def located(config: Config) -> Config:
     """A copy of the configuration with absolute paths, so that a user can resume the run from any directory."""
     known = flat(config)
@@ -251,7 +257,8 @@ def located(config: Config) -> Config:
         {
             key: tuple(map(located_path, value)) if isinstance(value, tuple) else located_path(str(value))
             for key, value in paths.items()
-        },
+        }
+        | {"expand.env": located_function(config.expand.env)},
     )
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from grace_irl.config import Config
 from grace_irl.errors import InputError
 from grace_irl.methods.registry import task_named
-from grace_irl.runs.config import flat, is_read, resolve
+from grace_irl.runs.config import flat, is_read, method_named, resolve
 from grace_irl.settings import declared
 
 
@@ -106,18 +106,33 @@ NEEDS = {
 }
 
 
+SETTLED = ("search.samples", "data.validation")
+"""Settings for which a run writes the value that it chose, so that a value in its file need not be the user's."""
+
+
 def words(config: Config, file: Path | None, sets: Iterable[str], flags: Mapping[str, object] | None) -> dict[str, str]:
-    """The settings that the user gives, by key. Each value names the flag, variable, `--set` key or file of origin."""
-    known, found = declared(type(config)), dict[str, str]()
+    """The settings that the user gives, by key. Each value names the flag, variable, `--set` key or file of origin.
+
+    Two kinds of settings do not count as given: those without a value, as by `--set search.samples=none`, and those of
+    `SETTLED` in a file of another method, if the method of this run does not read them.
+    """
+    known, now, found = declared(type(config)), flat(config), dict[str, str]()
     if file is not None:
-        own = flat(resolve(file))
-        found = {key: f"{key} in {file}" for key, each in known.items() if own.get(key, each.default) != each.default}
+        own = resolve(file)
+        values = flat(own)
+        found = {
+            key: f"{key} in {file}" for key, each in known.items() if values.get(key, each.default) != each.default
+        }
+        for key in SETTLED if method_named(file) else ():
+            if is_read(key, own.method, task_named(own)) and not is_read(key, config.method, task_named(config)):
+                found.pop(key, None)
     found |= {key: f"--set {key}" for key in (text.partition("=")[0].strip() for text in sets)}
     for key, value in (flags or {}).items():
         if value is not None and key in known:
             variable = known[key].variable
             found[key] = variable if _holds(variable, value) else f"--{known[key].flag}"
-    return found
+    unset = {key for key, each in known.items() if now[key] is None and each.default is None}
+    return {key: how for key, how in found.items() if key not in unset}
 
 
 def _holds(variable: str, value: object) -> bool:

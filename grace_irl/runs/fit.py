@@ -22,7 +22,7 @@ from grace_irl.evaluate.sizes import FEWEST
 from grace_irl.methods.registry import method_of, task_named
 from grace_irl.propose.material import Workbench
 from grace_irl.propose.protocol import Proposer
-from grace_irl.runs import acting, proposers
+from grace_irl.runs import acting, auditing, front, proposers
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs.acting import authorised, plain_acting
 from grace_irl.runs.auditing import audited, store_audit, with_seen
@@ -204,8 +204,8 @@ def resume(
         if store.format < FORMAT:
             raise InputError(
                 f"{folder}: a run of format {store.format}{_OLDER.get(store.format, '')}; expected format {FORMAT} to "
-                f"go on with: give its answers again with --replay {folder}, or begin with its programs: "
-                f"--start-from {folder}"
+                f"go on with: give its answers again with --replay {paths.quoted}, or begin with its programs: "
+                f"--start-from {paths.quoted}"
             )
         found = with_label(resolve(paths.config), store.meta("label"))
         kept = acting.kept(store.meta("token"), paths.database)
@@ -304,6 +304,9 @@ def _searched(
 
     def keep(best: Record) -> None:
         write_atomically(paths.reward, export_record(best, store, config))
+        if best.program.id != store.meta("best"):  # the run was resumed, and found another program
+            for ended in (auditing.KEY, front.KEY):
+                store.set_meta(ended, "")
         store.set_meta("best", best.program.id)
 
     chosen = method_of(config)
@@ -399,7 +402,8 @@ def _nothing(folder: Path, calls: int, answers: int, reason: str, again: str) ->
         again: arguments that resume the run.
     """
     if calls:
-        return f"{folder}: no valid program in {calls} proposals ({reason}); see why with: grace-irl show {folder}"
+        see = f"see why with: grace-irl show {RunPaths(folder).quoted}"
+        return f"{folder}: no valid program in {calls} proposals ({reason}); {see}"
     flag = f"--{reason.partition(':')[0].replace('_', '-')}"
     found = f"{folder}: no proposal before a limit was reached ({reason})"
     if answers:

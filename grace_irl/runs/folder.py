@@ -40,6 +40,7 @@ class RunPaths:
         goals: file with the goal states of expert trajectories (label rule "goal"). A person can correct the file.
         manual: folder of prompts for a person, and of the person's answers (`--proposer manual`).
         lock: lock file of the process that works on the run.
+        quoted: the path of the folder, quoted for a shell.
         resume: arguments of `grace-irl fit` that resume this run, quoted for a shell.
     """
 
@@ -51,7 +52,8 @@ class RunPaths:
         self.goals = folder / "goals.toml"
         self.manual = folder / "manual"
         self.lock = folder / "lock"
-        self.resume = f"--resume {shlex.quote(str(folder))}"
+        self.quoted = shlex.quote(str(folder))
+        self.resume = f"--resume {self.quoted}"
 
 
 def default_folder(demos: str) -> Path:

@@ -280,7 +280,7 @@ def best_record(store: Store, folder: Path) -> Record:
     """
     record = store.records().get(store.meta("best"))
     if record is None:
-        raise GraceError(f"{folder}: no valid program yet; see why with: grace-irl show {folder}")
+        raise GraceError(f"{folder}: no valid program yet; see why with: grace-irl show {RunPaths(folder).quoted}")
     return record
 
 

@@ -426,12 +426,12 @@ def test_ctrl_c_while_the_report_is_written_says_what_is_there(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("grace_irl.report.write.report", pressed)
-    folder = tmp_path / "run"
+    folder = tmp_path / "my run"
     arguments = ["fit", "--demos", str(demos), "--out", str(folder), "--generations", "0", "--max-calls", "2"]
     assert main(arguments) == 130
     reward, said = RunPaths(folder).reward, capsys.readouterr().err.splitlines()[-1]
     assert said == (
-        f"grace-irl: interrupted; the reward is complete: {reward}. Make the report with: grace-irl report {folder}"
+        f"grace-irl: interrupted; the reward is complete: {reward}. Make the report with: grace-irl report '{folder}'"
     )
     assert reward.is_file()
 

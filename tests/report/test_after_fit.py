@@ -56,9 +56,9 @@ def test_a_fit_without_a_report_is_a_fit(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr("grace_irl.report.write.report", defect)
     notes: list[str] = []
-    run = fitted(tmp_path / "one", vector_set(2, 2), note=notes.append)
+    run = fitted(tmp_path / "my run", vector_set(2, 2), note=notes.append)
     assert run.best.fitness < 1
-    assert notes[-1] == f"no report (OSError: no space left); try again with: grace-irl report {run.folder}"
+    assert notes[-1] == f"no report (OSError: no space left); try again with: grace-irl report '{run.folder}'"
     with pytest.warns(UserWarning, match="no report") as caught:
         fitted(tmp_path / "two", vector_set(2, 2))
     assert Path(caught[0].filename) == Path(__file__)

@@ -15,8 +15,9 @@ from grace_irl.config import Config
 from grace_irl.demos import save
 from grace_irl.errors import InputError
 from grace_irl.methods.registry import METHODS
-from grace_irl.runs.config import resolve, settings_of
+from grace_irl.runs.config import resolve, settings_of, to_toml
 from grace_irl.runs.effects import NEEDS, require_effect, words
+from grace_irl.runs.proposers import settled
 from tests.fakes.data import vector_set
 from tests.fakes.scripted_proposer import ScriptedProposer
 
@@ -125,6 +126,22 @@ def test_a_run_repeats_and_goes_on_with_all_that_it_wrote(
     assert "--temperature: no effect" in refusal(capsys, [*replay, "--temperature", "0.3"])
     assert "expected no --replay" in refusal(capsys, [*replay, "--start-from", first])
     assert main([str(each) for each in replay]) == 0
+
+
+@pytest.mark.parametrize("method", ["random", "eureka"])
+def test_the_file_of_a_run_serves_another_method(method: str, tmp_path: Path) -> None:
+    """What the run chose by itself is no setting of the user, and none other is lost."""
+    file, flags = tmp_path / "config.toml", {"method": method}
+    file.write_text(to_toml(settled(resolve())))
+    require_effect(resolve(file, flags=flags), words(resolve(file, flags=flags), file, (), flags))
+    file.write_text(to_toml(settled(resolve(flags={"expand.rounds": 2}))))
+    with pytest.raises(InputError, match=rf"^expand.rounds in {file}: no effect with method '{method}'"):
+        require_effect(resolve(file, flags=flags), words(resolve(file, flags=flags), file, (), flags))
+    file.write_text("[search]\nsamples = 4\n")
+    with pytest.raises(InputError, match=r"^search.samples in .*: no effect"):
+        require_effect(resolve(file, flags=flags), words(resolve(file, flags=flags), file, (), flags))
+    sets = ("search.samples=none",)
+    require_effect(resolve(file, sets, flags), words(resolve(file, sets, flags), file, sets, flags))
 
 
 def accepted(*sets: str, author: str | None = None, **flags: Any) -> None:

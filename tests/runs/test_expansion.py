@@ -415,6 +415,47 @@ def test_tokens_and_cost_are_those_of_all_searches(cap: float | None, tmp_path: 
     assert (again.tokens, again.cost) == (run.tokens, run.cost)
 
 
+def test_the_file_of_an_environment_is_found_from_anywhere_and_may_move(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, moved = tmp_path / "run", tmp_path / "moved" / "env.py"
+    moved.parent.mkdir()
+    (tmp_path / "env.py").touch()
+    monkeypatch.chdir(tmp_path)
+    begun(folder, FakeLearner(), **{"expand.rounds": 1, "expand.env": "env.py:make"})
+    stored = folder / "rounds" / "0" / "run" / "config.toml"
+    assert resolve(stored).expand.env == f"{tmp_path / 'env.py'}:make"
+    resume(folder, {"expand.env": "env.py:make"}, parts=parts(), learner=FakeLearner())
+    monkeypatch.chdir(moved.parent)
+    (tmp_path / "env.py").rename(moved)
+    for other in ("env.py:another", "world.py:make", "Hopper-v5"):
+        with pytest.raises(InputError, match="expected no change but in the number of rounds"):
+            resume(folder, {"expand.env": other}, parts=parts(), learner=FakeLearner())
+    assert len(resume(folder, {"expand.env": "env.py:make"}, parts=parts(), learner=FakeLearner()).rounds) == 2
+    assert resolve(stored).expand.env == f"{moved}:make"
+
+
+def test_the_file_of_an_environment_may_move_before_the_first_search_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stopped(Thresholds):
+        async def propose(self, request: Any, parents: Any) -> Proposal:
+            raise KeyboardInterrupt
+
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "env.py").touch()
+    monkeypatch.chdir(tmp_path / "here")
+    config = resolve(flags={**FLAGS, "expand.env": "env.py:make"})
+    with pytest.raises(Interrupted):
+        start(config, tmp_path / "run", replace(parts(), proposer=Stopped()), FakeLearner())
+    monkeypatch.chdir(tmp_path / "there")
+    run = resume(tmp_path / "run", {"expand.env": "env.py:make"}, parts=parts(), learner=FakeLearner())
+    assert len(run.rounds) == 3
+    stored = resolve(tmp_path / "run" / "rounds" / "0" / "run" / "config.toml")
+    assert stored.expand.env == f"{tmp_path / 'there' / 'env.py'}:make"
+
+
 def test_the_number_of_rounds_stays_while_a_round_trains(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     begun(folder, FakeLearner(), **{"expand.rounds": 1})

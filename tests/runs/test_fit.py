@@ -15,12 +15,16 @@ import numpy as np
 import pytest
 
 import grace_irl
+from grace_irl.cli.show import find
 from grace_irl.demos import save
 from grace_irl.errors import GraceError, InputError
 from grace_irl.propose.protocol import Parent, Proposal
+from grace_irl.runs import front
+from grace_irl.runs.auditing import stored_audit
 from grace_irl.runs.config import resolve
 from grace_irl.runs.fit import Parts, resume, start
 from grace_irl.runs.folder import RunLock, RunPaths
+from grace_irl.runs.front import stored_sizes
 from grace_irl.runs.run import Interrupted, Run, best_record, opened
 from grace_irl.runs.schema import FORMAT
 from grace_irl.runs.score import score
@@ -28,7 +32,7 @@ from grace_irl.runs.store import PRAGMAS, Store
 from grace_irl.search.protocol import Request
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox
-from tests.fakes.scripted_proposer import ScriptedProposer
+from tests.fakes.scripted_proposer import SOURCE, ScriptedProposer
 
 SHORT = {"search.population": 5, "search.elite": 2, "search.generations": 3}
 
@@ -203,13 +207,20 @@ def test_no_valid_program_is_an_error_that_says_where_to_look(tmp_path: Path) ->
         async def propose(self, request, _parents):  # type: ignore[no-untyped-def]
             return Proposal(f"class Reward: x = {request.index}")
 
+    folder = tmp_path / "my run"
     with pytest.raises(GraceError, match="grace-irl show") as caught:
         start(
             resolve(flags={**SHORT, "search.generations": 0}),
-            tmp_path / "run",
+            folder,
             Parts(vector_set(), Useless(), InProcessSandbox()),
         )
     assert caught.value.exit_code == 1
+    advice = f"see why with: grace-irl show '{folder}'"
+    assert str(caught.value).endswith(advice)
+    with opened(folder) as (store, _), pytest.raises(GraceError, match=f"{advice}$"):
+        best_record(store, folder)
+    with opened(folder) as (store, _), pytest.raises(InputError, match=f"grace-irl show '{folder}'$"):
+        find(store, folder, "")
 
 
 def resumed(folder: Path, flags: dict[str, object] | None = None, **more: object) -> Run:
@@ -227,6 +238,34 @@ def test_a_resume_may_lengthen_a_run(tmp_path: Path) -> None:
     assert longer.calls == whole.calls
     assert longer.best.program == whole.best.program
     assert resolve(tmp_path / "a" / "config.toml").search.generations == 4
+
+
+def test_a_resumed_run_shows_no_warning_about_an_earlier_best_program(tmp_path: Path) -> None:
+    class Improving(ScriptedProposer):
+        """Its first program rewards nothing, later ones separate, and then Ctrl-C is pressed."""
+
+        async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
+            if request.index > 4:
+                raise KeyboardInterrupt
+            return Proposal(SOURCE.format(index=1, threshold=request.index / 10 if request.index else 99.0))
+
+    one = {"search.population": 1, "search.elite": 0, "search.lag": 1}
+    first = start(
+        resolve(flags={**one, "search.generations": 0}),
+        tmp_path / "run",
+        Parts(vector_set(noise=0.05), Improving(), InProcessSandbox()),
+    )
+    assert first.warnings
+    with opened(first.folder) as (store, _):
+        assert stored_audit(store) == first.audit
+        store.keep(front.KEY, ())
+    with pytest.raises(Interrupted) as stopped:
+        resumed(first.folder, {"search.generations": 5}, proposer=Improving())
+    assert stopped.value.best is not None
+    assert stopped.value.best.program != first.best.program
+    with opened(first.folder) as (store, _):
+        assert stored_audit(store) is None
+        assert stored_sizes(store) is None
 
 
 @pytest.mark.parametrize("flags", [{"seed": 3}, {"search.population": 9}, {"data.label": "last"}])

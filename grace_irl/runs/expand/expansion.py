@@ -24,14 +24,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
-from grace_irl.config import Config, DataConfig
+from grace_irl.config import Config, DataConfig, ExpandConfig
 from grace_irl.contents import require_no_links
 from grace_irl.demos.label_rule import with_rule
 from grace_irl.errors import GraceError, InputError
 from grace_irl.runs import acting, proposers
 from grace_irl.runs import fit as fits
 from grace_irl.runs.acting import authorised
-from grace_irl.runs.config import resolve, to_toml
+from grace_irl.runs.config import located, resolve, to_toml
 from grace_irl.runs.data import load_data, with_sample
 from grace_irl.runs.effects import changed, require_effect
 from grace_irl.runs.expand.expanding import Expanding, place_of
@@ -136,11 +136,10 @@ def resume(
         return fits.resume(folder, flags, sets=sets, parts=parts, vouched=vouched)
     with RunLock(RunPaths(folder).lock):
         began = _began(folder, flags, sets, parts, vouched)
-        config = resolve(sets=sets, flags=flags, base=began)
+        config = located(resolve(sets=sets, flags=flags, base=began))
         if vouched is None:
             require_effect(config, changed(began, config, sets, flags), "" if parts.proposer is not None else None)
-        may = {"rounds": 0, "trust": False}
-        if config.expand.model_copy(update=may) != began.expand.model_copy(update=may):
+        if _lasting(config.expand) != _lasting(began.expand):
             raise InputError(
                 f"{folder}: settings of the expansion differ from those that it began with; expected no change but in "
                 "the number of rounds: start a new one"
@@ -197,7 +196,7 @@ def _began(
     with closing(Store(paths.database)) as store:
         kept, in_memory = acting.kept(store.meta("token"), paths.database), parts.demonstrations is not None
         found = with_label(resolve(paths.config), store.meta("label"))
-        began = authorised(found, str(folder), kept or {}, sets, flags, vouched=vouched, in_memory=in_memory)
+        began = located(authorised(found, str(folder), kept or {}, sets, flags, vouched=vouched, in_memory=in_memory))
     if began != found:
         _keep(place_of(folder, 0) / "run", began)
     return began
@@ -209,6 +208,12 @@ def _keep(first: Path, config: Config) -> None:
     with closing(Store(paths.database)) as store:
         write_atomically(paths.config, to_toml(config))
         own(paths.database, store, config)
+
+
+def _lasting(expand: ExpandConfig) -> ExpandConfig:
+    """A copy with the settings that must not change. The file of an environment may move: only its name must stay."""
+    env = Path(expand.env).name if ".py:" in expand.env else expand.env
+    return expand.model_copy(update={"rounds": 0, "trust": False, "env": env})
 
 
 def _absolute(data: DataConfig) -> str:
