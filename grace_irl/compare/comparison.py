@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from grace_irl.atomic import write_atomically
 from grace_irl.compare.contest import Contest, require_cleanable
@@ -285,7 +286,8 @@ def _work(
         left = [job for job, found in done.items() if found is None or not found.ended(comparison.transfer)]
         try:
             told, digest = listener or (lambda _: None), contest.settings.digest()
-            run_jobs(folder, left, comparison.transfer, workers, told, digest, workplace)
+            code = _code(contest)
+            run_jobs(folder, left, comparison.transfer, workers, told, digest, workplace, code)
         finally:
             results = tuple(found for job in jobs if (found := read_result(place.job(*job).result)) is not None)
             compared = _written(place, contest, results, warned)
@@ -335,6 +337,7 @@ def _checked(contest: Contest) -> tuple[str, ...]:
         raise InputError(
             f"{error.name} is not installed; expected what PPO needs: pip install 'grace-irl[rl]'"
         ) from None
+    _code(contest)  # refuses an environment that a job cannot find
     comparison, contest = contest.settings.comparison, contest.drawn(0)
     problem = contest.problem(0)
     labels = [contest.judge(problem).environment]
@@ -415,6 +418,7 @@ def run_jobs(
     listener: Listener,
     settings: str = "",
     workplace: Workplace = Workplace(),
+    code: Mapping[str, Any] | None = None,
 ) -> None:
     """Run jobs in parallel processes. Each job writes a result to its folder, even if it fails.
 
@@ -426,6 +430,7 @@ def run_jobs(
         listener: function that receives the state after each job, and repeatedly in between.
         settings: digest of the settings that the user confirmed (`Settings.digest`). A job with other settings fails.
         workplace: machines on which the jobs run.
+        code: place of the user's code (`grace_irl.rl.environments.code_of`); None: the jobs need none.
 
     Raises:
         KeyboardInterrupt: the user pressed Ctrl-C. Running jobs were stopped. The results of finished jobs stay.
@@ -438,7 +443,7 @@ def run_jobs(
         while waiting or running:
             while waiting and len(running) < executor.workers:
                 job = waiting.pop(0)
-                running[_submitted(executor, folder, job, share, settings)] = job
+                running[_submitted(executor, folder, job, share, settings, code)] = job
             wait(running, POLL_S, FIRST_COMPLETED)
             for future in [each for each in running if each.done()]:
                 job = running.pop(future)
@@ -448,7 +453,16 @@ def run_jobs(
             listener(ComparisonState(len(jobs), done, failed, _standing(folder, running.values())))
 
 
-def _submitted(executor: Executor, folder: Path, job: Entry, share: int, settings: str) -> JobFuture:
+def _code(contest: Contest) -> dict[str, Any]:
+    """The place of the environments' code, for the processes of jobs (`code_of`)."""
+    from grace_irl.rl.environments import code_of
+
+    return code_of(contest.environment, *contest.settings.comparison.transfer)
+
+
+def _submitted(
+    executor: Executor, folder: Path, job: Entry, share: int, settings: str, code: Mapping[str, Any] | None
+) -> JobFuture:
     place = ComparisonFolder(folder).job(*job)
     place.path.mkdir(parents=True, exist_ok=True)
     found = read_result(place.result)
@@ -457,7 +471,8 @@ def _submitted(executor: Executor, folder: Path, job: Entry, share: int, setting
     else:
         place.result.unlink(missing_ok=True)  # the result of a failed attempt
     method, seed = job
-    arguments = {"folder": str(folder.absolute()), "method": method, "seed": seed, "workers": share, "digest": settings}
+    arguments = {"folder": str(folder.absolute()), "method": method, "seed": seed, "workers": share}
+    arguments |= {"digest": settings, "code": code}
     environment = {**memory.environment(), "OMP_NUM_THREADS": "1"}
     return executor.submit(Job(TASK, arguments, place.log, environment, IMPORTS))
 

@@ -256,6 +256,13 @@ class Contest:
             device=comparison.device,
         )
 
+    @property
+    def environment(self) -> str:
+        """Name of the environment: that of the task, of the settings or of the demonstrations."""
+        if self.task is not None:
+            return self.task.env
+        return self.settings.comparison.env or self.demonstrations.metadata.environment
+
     def _make(self, environment: str) -> EnvironmentFactory:
         from grace_irl.rl.matching import environment_for, require_alike
 

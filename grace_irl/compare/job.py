@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from grace_irl.atomic import write_atomically
 from grace_irl.compare.contest import Contest, Judge
@@ -25,6 +25,7 @@ from grace_irl.compare.folder import (
 )
 from grace_irl.compare.settings import ORACLE, digest_of, read_settings
 from grace_irl.errors import GraceError, InputError
+from grace_irl.rl.environments import find_code
 from grace_irl.rl.method import Kept, Policy, PolicyMethod, PolicyProblem, Trained, TransitionReward, Watch
 from grace_irl.runs.folder import RunLock, worked_on
 from grace_irl.work import Tell
@@ -110,8 +111,24 @@ def run_job(folder: Path, method: str, seed: int, workers: int | None = None, di
     return result
 
 
-def work(tell: Tell, folder: str, method: str, seed: int, workers: int, digest: str) -> None:  # noqa: ARG001
-    """Task of an executor: call `run_job`, which writes the result to the folder of the job."""
+def work(
+    tell: Tell,  # noqa: ARG001
+    folder: str,
+    method: str,
+    seed: int,
+    workers: int,
+    digest: str,
+    code: dict[str, Any] | None = None,
+) -> None:
+    """Task of an executor: call `run_job`, which writes the result to the folder of the job.
+
+    Args:
+        tell: function for messages, which is not called.
+        folder, method, seed, workers, digest: as for `run_job`.
+        code: place of the user's code (`grace_irl.rl.environments.code_of`).
+    """
+    if code is not None:
+        find_code(**code)
     run_job(Path(folder), method, seed, workers, digest)
 
 

@@ -14,7 +14,7 @@ import os
 import re
 import reprlib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -314,27 +314,28 @@ def _raise_limit(level: Any, least: int) -> None:
     level.reset = reset_and_raise
 
 
-def code_of(environment_id: str) -> dict[str, Any]:
+def code_of(*environment_ids: str) -> dict[str, Any]:
     """The facts by which another process finds the user's code, as plain data for `find_code`.
 
-    They are the entries of `sys.path`, and the `registration` of an environment.
+    They are the entries of `sys.path`, and the `registration` of each environment.
 
     Raises:
         InputError: see `registration`.
     """
-    return {"path": [os.path.abspath(entry) for entry in sys.path], "registered": registration(environment_id)}
+    registered = [found for each in environment_ids if (found := registration(each)) is not None]
+    return {"path": [os.path.abspath(entry) for entry in sys.path], "registered": registered}
 
 
-def find_code(path: list[str], registered: str | None) -> None:
+def find_code(path: Sequence[str], registered: Sequence[str]) -> None:
     """Let this process find the code that the process of `code_of` finds.
 
     Args:
         path: entries that `sys.path` needs.
-        registered: the environment's registration with Gymnasium, as JSON; None if no code of the user made one.
+        registered: registrations of environments with Gymnasium, as JSON.
     """
     sys.path += [entry for entry in path if entry not in sys.path]
-    if registered is not None:
-        register(registered)
+    for each in registered:
+        register(each)
 
 
 def registration(environment_id: str) -> str | None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import pytest
 
 pytest.importorskip("imitation", reason="not installed: pip install --no-deps imitation==1.0.1")
@@ -183,6 +184,26 @@ def test_a_process_that_ends_without_a_word_is_told(cart_pole: Path, tmp_path: P
     assert "good-bye" in ComparisonFolder(tmp_path / "out").job("grace", 0).log.read_text()
     assert compared.standings == ()
     assert compared.notes[-1] == f"grace seed 0 failed: {result.failure}"
+
+
+def test_environments_that_the_user_registered_are_known_to_jobs(
+    cart_pole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gymnasium, "registry", dict(gymnasium.registry))
+    monkeypatch.setattr("gymnasium.envs.registration.registry", gymnasium.registry)
+    (tmp_path / "beside_the_script.py").write_text(
+        "from gymnasium.envs.classic_control import CartPoleEnv\n\n\nclass Pole(CartPoleEnv):\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    gymnasium.register("Beside-v0", "beside_the_script:Pole", max_episode_steps=20)
+    asked = settings(cart_pole, "bc", env="Beside-v0", tuned=("bc.updates=20",))
+    compared = start(asked, tmp_path / "out", 1)
+    assert [each.failure for each in compared.results] == [""]
+    assert [outcome.environment for outcome in compared.results[0].outcomes] == ["Beside-v0"]
+    gymnasium.register("Function-v0", lambda: None, max_episode_steps=20)  # type: ignore[arg-type,return-value]
+    with pytest.raises(InputError, match="a function of this process"):
+        start(settings(cart_pole, "bc", env="Function-v0"), tmp_path / "other", 1)
+    assert not (tmp_path / "other").exists()
 
 
 @pytest.mark.slow
