@@ -150,6 +150,8 @@ def _unshown(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarni
         subject: the program under audit, with its data.
         paid: experts whose goals are paid under their own instruction.
     """
+    if subject.judge is None:
+        return
     given: dict[tuple[str, str], list[str]] = {}
     shown: dict[str, frozenset[str]] = {}
     for task, own in by_instruction(subject.problem.items):
@@ -232,7 +234,7 @@ def _misread(made: Sequence[Swap]) -> Iterator[RewardWarning]:
         yield RewardWarning(
             "words-misread",
             f"{still}, an episode is not paid under an instruction that it fulfils",
-            "bring more experts whose instructions have these words",
+            "bring more experts with such instructions",
         )
 
 

@@ -87,6 +87,7 @@ def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
         tried = f"{run.programs} programs in {run.calls} answers, generations complete: {run.generations}"
         if run.tokens:
             tried += f", {run.tokens} tokens" + (f" for {run.cost:.4g}" if run.cost else "")
+            tried += " in all searches" if run.rounds else ""
         say(f"{tried}, {run.seconds:.1f} s of search; ended by {run.reason}")
         say(account.verdict(best.evaluation))
         if run.rounds:

@@ -66,8 +66,8 @@ def instruction_of(environment: Any, info: Mapping[str, Any], view: StateView | 
         info: the `info` of the episode's `reset`.
         view: the environment's view; None if it has none.
     """
-    said = view.instruction(environment) if view is not None else None
-    return str(said or info.get(INSTRUCTION) or getattr(environment.unwrapped, "mission", None) or "")
+    said, named = view.instruction(environment) if view is not None else "", info.get(INSTRUCTION)
+    return str(said or (getattr(environment.unwrapped, "mission", None) if named is None else named) or "")
 
 
 Tops = frozenset[str]

@@ -84,6 +84,12 @@ def is_adapter(name: str) -> bool:
     return re.fullmatch(r".+:[A-Za-z_]\w*", name) is not None
 
 
+def without_folder(name: str) -> str:
+    """The name of a function in a Python file, such as `folder/file.py:make`, without the folder; others unchanged."""
+    where, colon, function = name.rpartition(":")
+    return f"{Path(where).name}:{function}" if colon and where.endswith(".py") else name
+
+
 def names_code(name: str) -> bool:
     """Whether a name selects code to import: an adapter (`file.py:make`), or Gymnasium's `module:Name-v0`.
 

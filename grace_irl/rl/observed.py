@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from grace_irl.rewards.view import INSTRUCTION, SHOWN, StateView, instruction_of
 from grace_irl.rl.environments import made_by, quiet
+from grace_irl.rl.evaluation import SUCCESS
 from grace_irl.rl.observers import Observer, observer_for
 
 EnvironmentFactory = Callable[[], Any]
@@ -25,8 +26,8 @@ class Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
     """A wrapper that computes the view's state once per step, for both the policy and the reward.
 
     `info` of each reset and step holds the state, under the key `rewards.view.SHOWN`. `info["instruction"]` of `reset`
-    holds the instruction. If the environment has a goal, `info["is_success"]` of each step says whether the episode
-    has just reached the goal.
+    holds the instruction. If the environment has a goal, `info["is_success"]` says whether the episode has just reached
+    the goal, unless the environment itself says so in the steps before an end.
 
     Args:
         environment: the environment to wrap.
@@ -65,9 +66,10 @@ class Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
         observation, reward, terminated, truncated, given = self.env.step(action)
         self.state = self.view.state(self.env, observation)
         info = {**given, SHOWN: self.state}
-        if self.view.has_goal:  # at each step, because an outer wrapper may end the episode
-            ended = terminated or truncated
-            info["is_success"] = bool(ended) and self.view.success(bool(terminated), float(reward))
+        if self.view.has_goal and (terminated or truncated):
+            info["is_success"] = self.view.success(bool(terminated), float(reward))
+        elif self.view.has_goal and not any(key in given for key in SUCCESS):
+            info["is_success"] = False  # an outer wrapper may end the episode here
         return self.observer.observe(self.state, self.instruction), float(reward), terminated, truncated, info
 
 

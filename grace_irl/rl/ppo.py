@@ -25,6 +25,7 @@ from grace_irl.contents import require_no_links
 from grace_irl.errors import InputError
 from grace_irl.rl.checkpoint import read_weights
 from grace_irl.rl.curve import Point, evaluated_at, from_json, to_json
+from grace_irl.rl.environments import without_folder
 from grace_irl.rl.evaluation import Performance, Rollout
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
 from grace_irl.rl.learning import ProgramPay, learning_venv, make_learner, normalised, one_thread, true_pay
@@ -69,7 +70,6 @@ def train(
     device: str = "auto",
     progress: Callable[[Point], None] | None = None,
     score: Callable[[Rollout], float] | None = None,
-    environment: str = "",
 ) -> Training:
     """Train a policy.
 
@@ -93,8 +93,6 @@ def train(
             are faster on a CPU.
         progress: callback that receives the new point of the curve after each evaluation.
         score: function that scores an episode of an evaluation, for `Point.score`.
-        environment: name of the environment in checkpoints. A training is resumed only under the same name. "": the
-            name in the view's metadata, which contains the folder of an adapter's file.
 
     Raises:
         InputError: `steps`, `evaluations` or `episodes` is below 1, `initial` does not fit, or the folder holds another
@@ -114,13 +112,15 @@ def train(
             f"{observer} and {settings.net_arch}: start from one that was trained in this environment, or from none"
         )
     told = {"steps": steps, "seed": seed, "evaluations": evaluations, "episodes": episodes, "settings": repr(settings)}
-    told |= {"environment": environment or metadata.environment, "observer": repr(observer)}
-    told |= {"reward": (reward.reward.source, repr(reward.scale)) if reward else "", "initial": _weights(initial)}
-    identity = digest(told)
+    told |= {"observer": repr(observer), "initial": _weights(initial)}
+    told |= {"reward": (reward.reward.source, repr(reward.scale)) if reward else ""}
+    # The file of an environment may move. Checkpoints of older versions name its folder.
+    names = dict.fromkeys((without_folder(metadata.environment), metadata.environment))
+    identity, *older = (digest({**told, "environment": name}) for name in names)
     folder = None if out is None else Path(out)
     if folder is not None:
         require_no_links(folder)
-    saved = read_checkpoint(folder / STATE, identity) if folder is not None else None
+    saved = read_checkpoint(folder / STATE, identity, *older) if folder is not None else None
     with (
         one_thread(),
         learning_venv(
@@ -305,8 +305,10 @@ class Checkpoint:
         write_atomically(path, buffer.getvalue())
 
 
-def read_checkpoint(path: Path, identity: str) -> Checkpoint | None:
-    """Read a checkpoint by torch's weights-only loader; None if there is no file.
+def read_checkpoint(path: Path, *identities: str) -> Checkpoint | None:
+    """Read a checkpoint of a training with one of these identities; None if there is no file.
+
+    Torch's weights-only loader reads the file.
 
     Raises:
         InputError: the file is not readable, or belongs to another training.
@@ -319,7 +321,7 @@ def read_checkpoint(path: Path, identity: str) -> Checkpoint | None:
     except Exception as error:  # torch raises errors of many types
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise InputError(f"{path}: not a checkpoint ({lines[0][:200]}); expected what training wrote") from None
-    if checkpoint.identity != identity:
+    if checkpoint.identity not in identities:
         raise InputError(
             f"{path}: of a training with other settings; expected the same environment, reward, steps, seed and "
             "settings to go on with it, or another folder for a new one"

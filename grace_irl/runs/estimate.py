@@ -188,7 +188,7 @@ def estimated(config: Config) -> Estimate:
         answer_most=model.answer_tokens,
         typical=typical,
         most=most,
-        caps=_caps(config.stop, typical, most),
+        caps=_caps(config.stop, typical, most, 1 + config.expand.rounds),
         assumptions=_assumptions(config, course),
         notes=tuple(notes),
         label=labelling.choice,
@@ -330,11 +330,12 @@ def _of(prompts: dict[str, PromptSize], name: str, *, most: bool) -> int:
     return prompts[name].most if most else prompts[name].typical
 
 
-def _caps(stop: StopConfig, typical: Total, most: Total) -> tuple[Cap, ...]:
+def _caps(stop: StopConfig, typical: Total, most: Total, searches: int) -> tuple[Cap, ...]:
+    """The limits of a run. Those of tokens and cost count all searches of an expansion."""
     rows = (
         ("max-calls", stop.max_calls, typical.programs, most.programs),
-        ("max-tokens", stop.max_tokens, typical.tokens, most.tokens),
-        ("max-cost", stop.max_cost, typical.cost, most.cost),
+        ("max-tokens", stop.max_tokens, typical.tokens, searches * most.tokens),
+        ("max-cost", stop.max_cost, typical.cost, searches * most.cost),
     )
     return tuple(Cap(name, limit, usual, high) for name, limit, usual, high in rows if limit is not None)
 

@@ -305,8 +305,9 @@ def _searched(
     def keep(best: Record) -> None:
         write_atomically(paths.reward, export_record(best, store, config))
         if best.program.id != store.meta("best"):  # the run was resumed, and found another program
-            for ended in (auditing.KEY, front.KEY):
-                store.set_meta(ended, "")
+            store.set_meta(auditing.KEY, "")
+            if any(not one.words for one in front.stored_sizes(store) or ()):  # figures of validation episodes
+                store.set_meta(front.KEY, "")
         store.set_meta("best", best.program.id)
 
     chosen = method_of(config)

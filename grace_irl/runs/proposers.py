@@ -82,7 +82,10 @@ def _can_synthesise(config: Config, problem: Problem) -> Config:
 
 
 def _synthesis(config: Config, problem: Problem, first: int = 0) -> Proposer:
-    """The synthesiser, or the method's own writer. Others answer the requests with an index below `first`."""
+    """The synthesiser, or the method's own writer.
+
+    Others answer the requests with an index below `first`. The writers of methods do not count requests.
+    """
     own = method_of(config).writer
     if own is not None:
         return own(problem, config)

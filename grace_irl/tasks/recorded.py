@@ -17,6 +17,7 @@ from typing import Any, NoReturn, Protocol, get_args, runtime_checkable
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.rl.curve import Point
+from grace_irl.rl.environments import without_folder
 from grace_irl.sandbox.protocol import Status
 
 SHORT, FULL = "short", "full"
@@ -152,7 +153,7 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 def portable(content: Mapping[str, Any]) -> dict[str, Any]:
     """A task's content (`Task.content`) without the folders of Python files, so that the files may move."""
     return {
-        key: value.rpartition("/")[2] if key in _CODE and isinstance(value, str) and ".py:" in value else value
+        key: without_folder(value) if key in _CODE and isinstance(value, str) else value
         for key, value in content.items()
     }
 

@@ -17,7 +17,6 @@ from grace_irl.rl import TRAINING_IMPORTS
 from grace_irl.rl.curve import Point, from_json, to_json
 from grace_irl.rl.environments import code_of, find_code
 from grace_irl.sandbox.protocol import Limits
-from grace_irl.tasks.recorded import portable
 from grace_irl.tasks.task import Task
 from grace_irl.work.executor import Job, Tell
 
@@ -48,8 +47,9 @@ def job(
     Args:
         task: the task.
         folder: folder of the training. If it holds an interrupted training, this training continues.
-        source: the reward program; "" for the environment's own reward. A program in the folder stays as it is: it
-            differs from `source` in comments at most, and an interrupted training continues only with the same text.
+        source: the reward program; "" for the environment's own reward. A program that is in the folder already stays
+            as it is: the folder has the program's id, so the texts differ in comments at most, and an interrupted
+            training continues only with the same text.
         seed: seed of the training.
         steps: environment steps.
         evaluations: number of evaluations, but at most one per rollout of PPO.
@@ -165,8 +165,6 @@ def train(
         device="cpu",
         progress=lambda point: tell(point.steps),
         score=known.scorer(),
-        # The run refuses other code (`Task.content`), so the file of an environment may move.
-        environment=portable({"env": known.metadata.environment})["env"],
     )
     text = to_json(found.curve)
     write_atomically(place / RESULT, text + "\n")

@@ -19,6 +19,7 @@ from grace_irl.demos.trajectory import Metadata
 from grace_irl.rewards.view import INSTRUCTION
 from grace_irl.rl.collect import rollout
 from grace_irl.rl.environments import FunctionView, made_by
+from grace_irl.rl.evaluation import EpisodeSums
 from grace_irl.rl.horizon import FixedHorizon
 from grace_irl.rl.learning import ProgramPay, learning_venv
 from grace_irl.rl.observed import observed
@@ -82,7 +83,14 @@ class OneInfo(Counting):
         return self.info
 
 
-TEXTS = [(Counting, ""), (Telling, "three"), (WithMission, "three"), (WithoutMission, ""), (OneInfo, "")]
+class Silent(WithMission):
+    """Says that an episode has no instruction, in spite of the mission."""
+
+    def begins(self) -> dict[str, Any]:
+        return {INSTRUCTION: ""}
+
+
+TEXTS = [(Silent, ""), (Counting, ""), (Telling, "three"), (WithMission, "three"), (WithoutMission, ""), (OneInfo, "")]
 
 
 @pytest.mark.parametrize(("make", "text"), TEXTS)
@@ -114,6 +122,21 @@ def test_the_own_dict_of_an_environment_stays_as_it_is() -> None:
     seen.reset(seed=0)
     seen.step(0)
     assert environment.info == {}
+
+
+class Succeeding(Counting):
+    def goes_on(self) -> dict[str, Any]:
+        return {"success": self.count == 2}
+
+
+def test_the_own_word_of_an_environment_counts_before_an_end() -> None:
+    view = FunctionView(Metadata("vector", (), "counting"), reached=lambda ended, _: ended)
+    environment = FixedHorizon(observed(lambda: (Succeeding(), view)), 2)
+    environment.reset(seed=0)
+    sums = EpisodeSums()
+    for _ in range(2):
+        sums.add(0.0, environment.step(0)[4])
+    assert sums.success is True
 
 
 @pytest.mark.parametrize(("horizon", "success"), [(2, False), (3, True), (5, True)])

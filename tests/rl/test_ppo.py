@@ -27,6 +27,7 @@ import grace_irl
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import GraceError, InputError
 from grace_irl.rewards.view import StateView
+from grace_irl.rl import ppo
 from grace_irl.rl.curve import from_json
 from grace_irl.rl.environments import FunctionView, make
 from grace_irl.rl.hyperparameters import TABLE, Hyperparameters, hyperparameters
@@ -258,6 +259,34 @@ def test_a_resumed_training_gives_what_an_uninterrupted_one_gives(tmp_path: Path
     for one, other in zip(weights(resumed).values(), weights(whole).values(), strict=True):
         assert torch.equal(one, other)
     assert numbers(run(tmp_path / "cut")) == numbers(whole)  # nothing is left to do
+
+
+def test_a_training_goes_on_after_the_file_of_its_environment_has_moved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class StopError(Exception):
+        pass
+
+    def stop(_: object) -> None:
+        raise StopError
+
+    def run(place: str, name: str = "own.py:make", **options: Any) -> Training:
+        view = FunctionView(Metadata("vector", (), f"{place}/{name}"))
+        made = lambda: (gymnasium.make("CartPole-v1"), view)  # noqa: E731
+        return train(made, 256, settings=FAST, evaluations=2, episodes=1, out=tmp_path / "run", **options)
+
+    # Checkpoints of older versions name the folder, and go on where the file stays.
+    monkeypatch.setattr(ppo, "without_folder", lambda name: name)
+    with pytest.raises(StopError):
+        run("/here", progress=stop)
+    monkeypatch.undo()
+    with pytest.raises(InputError, match="of a training with other settings"):
+        run("/there", progress=stop)
+    with pytest.raises(StopError):
+        run("/here", progress=stop)
+    with pytest.raises(InputError, match="of a training with other settings"):
+        run("/there", "other.py:make")
+    assert len(run("/there").curve) == 2
 
 
 @pytest.mark.slow

@@ -171,5 +171,12 @@ def test_given_programs_need_no_call_with_any_method(method: str, demos: Path, t
     assert (begun.most.programs, begun.most.calls) == (plain.most.programs, plain.most.calls - 2)  # and its repair
 
 
+def test_limits_of_tokens_and_cost_count_all_searches_of_an_expansion(demos: Path) -> None:
+    found = of(demos, **{"stop.max_tokens": 1000, "stop.max_calls": 9, "expand.rounds": 3})
+    caps = {cap.name: cap for cap in found.caps}
+    assert (caps["max-tokens"].typical, caps["max-tokens"].most) == (found.typical.tokens, 4 * found.most.tokens)
+    assert caps["max-calls"].most == found.most.programs
+
+
 def test_later_searches_of_an_expansion_are_a_note(demos: Path) -> None:
     assert any("each of the 3 rounds may search once more" in note for note in of(demos, **{"expand.rounds": 3}).notes)

@@ -18,7 +18,7 @@ import grace_irl
 from grace_irl.cli.show import find
 from grace_irl.demos import save
 from grace_irl.errors import GraceError, InputError
-from grace_irl.propose.protocol import Parent, Proposal
+from grace_irl.propose.protocol import Parent, Proposal, SizeFigures
 from grace_irl.runs import front
 from grace_irl.runs.auditing import stored_audit
 from grace_irl.runs.config import resolve
@@ -240,7 +240,10 @@ def test_a_resume_may_lengthen_a_run(tmp_path: Path) -> None:
     assert resolve(tmp_path / "a" / "config.toml").search.generations == 4
 
 
-def test_a_resumed_run_shows_no_warning_about_an_earlier_best_program(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("words", "kept"), [("", False), ("3 terms", True)])
+def test_a_resumed_run_shows_nothing_about_an_earlier_best_program(words: str, kept: bool, tmp_path: Path) -> None:
+    """Figures of sizes by folds stay: they depend on the data alone, and no best program changes them."""
+
     class Improving(ScriptedProposer):
         """Its first program rewards nothing, later ones separate, and then Ctrl-C is pressed."""
 
@@ -258,14 +261,14 @@ def test_a_resumed_run_shows_no_warning_about_an_earlier_best_program(tmp_path: 
     assert first.warnings
     with opened(first.folder) as (store, _):
         assert stored_audit(store) == first.audit
-        store.keep(front.KEY, ())
+        store.keep(front.KEY, (SizeFigures(words, first.best.program.id, 0.9, 0.0, 0.1, chosen=True),))
     with pytest.raises(Interrupted) as stopped:
         resumed(first.folder, {"search.generations": 5}, proposer=Improving())
     assert stopped.value.best is not None
     assert stopped.value.best.program != first.best.program
     with opened(first.folder) as (store, _):
         assert stored_audit(store) is None
-        assert stored_sizes(store) is None
+        assert (stored_sizes(store) is not None) is kept
 
 
 @pytest.mark.parametrize("flags", [{"seed": 3}, {"search.population": 9}, {"data.label": "last"}])

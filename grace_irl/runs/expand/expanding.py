@@ -121,7 +121,7 @@ class Expanding:
             folder = (self._folder / last.shaped).parent if shaped else run.folder
             parts = replace(self._parts_of(number, folder), rest=self._parts.rest)
             run = fits.resume(folder, parts=parts, vouched=self._vouched(number))
-        tokens, cost = self._spent(place_of(self._folder, len(rounds)))
+        tokens, cost = self._spent()
         told = replace(run, folder=self._folder, reward_path=reward, reason=reason, rounds=tuple(rounds))
         told = replace(told, tokens=tokens, cost=cost)
         return replace(told, favourite=self._favourite(rounds[1:], reward)) if rounds[1:] else told
@@ -335,8 +335,11 @@ class Expanding:
         paths = (place_of(self._folder, each) / "rollouts.parquet" for each in range(1, number + 1))
         return [path for path in paths if path.exists()]
 
-    def _spent(self, until: Path) -> tuple[int, float]:
-        """Tokens and cost of all searches before the one in this folder. Within a round, `shaping` follows `run`."""
+    def _spent(self, until: Path | None = None) -> tuple[int, float]:
+        """Tokens and cost of all searches, or of those before the one in the folder `until`.
+
+        In a round, `shaping` follows `run`.
+        """
         prices = Prices(self._config.model.price_in, self._config.model.price_out)
         tokens, cost, number = 0, 0.0, 0
         while (place := place_of(self._folder, number)).exists():

@@ -28,6 +28,7 @@ from grace_irl.config import Config, DataConfig, ExpandConfig
 from grace_irl.contents import require_no_links
 from grace_irl.demos.label_rule import with_rule
 from grace_irl.errors import GraceError, InputError
+from grace_irl.rl.environments import without_folder
 from grace_irl.runs import acting, proposers
 from grace_irl.runs import fit as fits
 from grace_irl.runs.acting import authorised
@@ -77,7 +78,8 @@ def start(
         learner: trainer of the policies; None for PPO.
 
     Returns:
-        The last run of the expansion, but with the expansion's folder, reward file and rounds.
+        The last run of the expansion, but with the expansion's folder, reward file and rounds, and with the tokens and
+        the cost of all searches.
 
     Raises:
         InputError: settings, data, an environment or a folder that cannot be used. Nothing is written, except in the
@@ -93,6 +95,7 @@ def start(
     config = with_sample(config, demonstrations)
     choice = chosen_rule(proposers.settled(config), demonstrations)
     demonstrations = with_rule(demonstrations, choice.rule)
+    config = located(config)
     learner = learner or _learner(config, parts)
     learner.check(demonstrations)
     if not recognises_success(demonstrations):
@@ -212,8 +215,7 @@ def _keep(first: Path, config: Config) -> None:
 
 def _lasting(expand: ExpandConfig) -> ExpandConfig:
     """A copy with the settings that must not change. The file of an environment may move: only its name must stay."""
-    env = Path(expand.env).name if ".py:" in expand.env else expand.env
-    return expand.model_copy(update={"rounds": 0, "trust": False, "env": env})
+    return expand.model_copy(update={"rounds": 0, "trust": False, "env": without_folder(expand.env)})
 
 
 def _absolute(data: DataConfig) -> str:
