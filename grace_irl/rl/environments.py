@@ -27,6 +27,10 @@ from grace_irl.rl.views import MiniGridView, SpaceView
 from grace_irl.states import kinds_of_space, likeliest
 from grace_irl.states.kind import StateKind
 
+SUCCESS = ("is_success", "success")
+"""Keys in the `info` of a step that show whether the episode reached the goal. Stable-Baselines3 uses the first key.
+The mazes of Gymnasium-Robotics use the second key."""
+
 _FORM = "package.module:function or file.py:function, a function without arguments that returns an environment"
 
 

@@ -13,15 +13,12 @@ from numpy.typing import NDArray
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
 from grace_irl.rl.curve import Point
-from grace_irl.rl.environments import quiet
+from grace_irl.rl.environments import SUCCESS, quiet
 from grace_irl.rl.method import Policy
 
 if TYPE_CHECKING:
     from grace_irl.rl.observed import Observed
 
-SUCCESS = ("is_success", "success")
-"""Keys in the `info` of a step that show whether the episode reached the goal. Stable-Baselines3 uses the first key.
-The mazes of Gymnasium-Robotics use the second key."""
 COMPONENTS = "reward_"
 """Prefix of the keys of reward components in `info`, as in Gymnasium's MuJoCo environments."""
 

@@ -13,8 +13,7 @@ import gymnasium
 from numpy.typing import NDArray
 
 from grace_irl.rewards.view import INSTRUCTION, SHOWN, StateView, instruction_of
-from grace_irl.rl.environments import made_by, quiet
-from grace_irl.rl.evaluation import SUCCESS
+from grace_irl.rl.environments import SUCCESS, made_by, quiet
 from grace_irl.rl.observers import Observer, observer_for
 
 EnvironmentFactory = Callable[[], Any]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from grace_irl.rl.evaluation import SUCCESS, Rollout
+from grace_irl.rl.environments import SUCCESS
+from grace_irl.rl.evaluation import Rollout
 
 REACHED = 0.02
 """Maximum distance in metres at which the fingertip of Reacher counts as at its target."""
