@@ -7,10 +7,11 @@
     python benchmarks/policy_search.py depths --task snake              # scores by depth in FORGE's runs under --out
 
 The writer is the same for all searches: the one without a model. Recorded runs of a large model are replayed with their
-recorded scores. A winner is trained again with five seeds that its
-search did not use, so the table has the score of the search and the fresh score side by side. Runs are kept under
-`--out`: a stopped one goes on where it was. A finished search is a line of its task's file in
+recorded scores. A winner is trained again with five seeds that its search did not use, so the table has the score of
+the search and the fresh score side by side. A finished search is a line of its task's file in
 `benchmarks/policy_searches`: the program that it found, its score in the search, and the scores of its fresh trainings.
+Runs are kept under `--out`: a stopped one goes on where it was. A training depends on task, program and seed alone, so
+a search takes over the finished trainings of other searches with its seed; their programs count all the same.
 `references.jsonl` there has the scores of rewards by hand.
 """
 
@@ -20,7 +21,7 @@ import argparse
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -29,12 +30,13 @@ import numpy as np
 from scipy.stats import t
 
 import grace_irl
+from grace_irl.errors import GraceError
 from grace_irl.methods.search_panels import scores_by_depth
 from grace_irl.rl.curve import Point
 from grace_irl.runs.record import candidate
 from grace_irl.runs.run import opened
 from grace_irl.tasks.task import Task, read_task
-from grace_irl.tasks.training import job, result_of
+from grace_irl.tasks.training import TRAININGS, job, result_of
 from grace_irl.work import LocalExecutor
 
 PROGRAMS = 32
@@ -149,7 +151,7 @@ class Found:
     Attributes:
         search, seed: name and seed of the search.
         programs: number of programs, each of which has trained a policy.
-        seconds: duration of the search, on a machine that may have had other work.
+        seconds: duration of the search, on a machine that may have had other work, without trainings taken over.
         score: the score of its best program in the search.
         fresh: scores of the trainings on this program with `FRESH` seeds.
         source: the source of this program.
@@ -189,13 +191,28 @@ def append(path: Path, row: Mapping[str, Any]) -> None:
 def searched(task: Task, named: str, name: str, seed: int, folder: Path, workers: int) -> Found:
     """Run a search, or go on with a stopped one. Then train on the program that it has found."""
     run_folder = folder / "run"
-    if (run_folder / "run.db").exists():
-        run = grace_irl.fit(resume=run_folder)
-    else:
+    if not (run_folder / "run.db").exists():
         sets = (f"policy.task={named}", f"policy.trainings={workers}", f"search.lag={PROGRAMS}", *SEARCHES[name])
-        run = grace_irl.fit(method=name, out=run_folder, seed=seed, workers=workers, sets=sets)
+        try:  # the time is up before the first training, so that trainings can be taken over
+            grace_irl.fit(method=name, out=run_folder, seed=seed, workers=workers, sets=sets, max_seconds=1e-3)
+        except GraceError:
+            if not (run_folder / "run.db").exists():
+                raise
+    take_over(run_folder, folder.parent.glob(f"*-{seed}/run"))
+    run = grace_irl.fit(resume=run_folder, max_seconds=1e9)
     source, score = run.best.source, run.best.fitness
-    return Found(name, seed, run.programs, run.seconds, score, fresh(task, source, folder, workers), source)
+    known = next((each.fresh for each in finished(task).values() if each.source == source), None)
+    return Found(name, seed, run.programs, run.seconds, score, known or fresh(task, source, folder, workers), source)
+
+
+def take_over(run: Path, others: Iterable[Path]) -> None:
+    """Copy finished trainings of other runs into a run that has not done them yet."""
+    for other in others:
+        for training in (other / TRAININGS).glob("*/*"):
+            here = run / TRAININGS / training.relative_to(other / TRAININGS)
+            if result_of(training) is not None and result_of(here) is None:
+                shutil.rmtree(here, ignore_errors=True)
+                shutil.copytree(training, here)
 
 
 def replayed(task: Task, named: str, path: Path, folder: Path, workers: int) -> tuple[float, list[float]]:
