@@ -99,6 +99,7 @@ def fit(
     from grace_irl.runs.estimate import estimated
     from grace_irl.runs.expand import expansion
     from grace_irl.runs.folder import RunPaths
+    from grace_irl.runs.loading import require_demonstrations
     from grace_irl.runs.recording import recorded_config
     from grace_irl.runs.run import Interrupted
     from grace_irl.work import Workplace
@@ -117,7 +118,7 @@ def fit(
         else:
             resolved = worded(config, sets, given, recorded_config(replay) if replay else None)
             require_effect(resolved, words(resolved, config, sets, given))
-            fits.require_demonstrations(resolved)
+            require_demonstrations(resolved)
             if estimate:
                 if said := proposers.destination(proposers.settled(resolved)):
                     say(said, err=True)

@@ -28,9 +28,11 @@ from grace_irl.runs import labelling as labellings
 from grace_irl.runs import proposers
 from grace_irl.runs.config import flat, with_settings
 from grace_irl.runs.data import load_data, with_sample
-from grace_irl.runs.fit import Parts, labelled, new_labelling, notes_of, opened_sandbox, require_chat
+from grace_irl.runs.fit import Parts, labelled, notes_of
 from grace_irl.runs.folder import RunLock, RunPaths, create
 from grace_irl.runs.labelling import Labelling, marked, with_label
+from grace_irl.runs.loading import new_labelling, require_chat
+from grace_irl.runs.sandbox import opened_sandbox
 from grace_irl.runs.store import Store
 
 if TYPE_CHECKING:

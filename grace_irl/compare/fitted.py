@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from grace_irl.compare.folder import Used, read_curve
 from grace_irl.compare.settings import ORACLE
-from grace_irl.config import Config
+from grace_irl.config import Config, SandboxConfig
 from grace_irl.demos.components import require_same
 from grace_irl.demos.label_rule import RuleChoice, require_roles_for
 from grace_irl.demos.labels import Problem
@@ -36,6 +36,7 @@ from grace_irl.runs.expand.expanding import place_of
 from grace_irl.runs.expand.learner import form_of
 from grace_irl.runs.expand.round import episodes
 from grace_irl.runs.run import Run, opened
+from grace_irl.runs.sandbox import limits_of
 
 REASON = "as the comparison has it"
 """Reason that each search of a comparison records for its label rule. The label rule selects positive expert states."""
@@ -55,13 +56,13 @@ class ProgramReward:
     Attributes:
         path: the reward file.
         trust: whether the program runs in this process during training.
-        allow_weak: whether to accept tier E, a sandbox that does not protect the user's files (docs/sandbox.md).
+        sandbox: settings of the sandbox in which the program runs if it is not trusted.
         form: form in which a learner gets the reward, such as "soft" (`grace_irl.rewards.scale`).
     """
 
     path: Path
     trust: bool = False
-    allow_weak: bool = False
+    sandbox: SandboxConfig = field(default_factory=SandboxConfig)
     form: Form = "raw"
 
     @property
@@ -82,8 +83,16 @@ class ProgramReward:
             Trajectory(np.stack(pair), None if taken is None else taken[number : number + 1])
             for number, pair in enumerate(zip(state, next_state, strict=True))
         ]
-        rewards = self.file.rewards(episodes, workers=1, allow_weak_sandbox=self.allow_weak)
+        rewards = self.file.rewards(
+            episodes, workers=1, allow_weak_sandbox=self.sandbox.allow_weak, limits=limits_of(self.sandbox)
+        )
         return np.array([each[1] for each in rewards])
+
+    def pay(self) -> Pay:
+        """The wrapper that makes environments return this reward (`Pay`)."""
+        from grace_irl.rl.learning import ProgramPay
+
+        return ProgramPay(self.file, self.form, self.sandbox.allow_weak, limits=limits_of(self.sandbox))
 
 
 @dataclass(frozen=True)
@@ -105,11 +114,11 @@ class Recovered:
             form: form in which a learner receives the reward of a network; None: `paid`. A program has its own form
                 (`ProgramReward.form`).
         """
-        from grace_irl.rl.learning import NetPay, ProgramPay
+        from grace_irl.rl.learning import NetPay
 
         assert self.reward is not None
         if isinstance(self.reward, ProgramReward):
-            return ProgramPay(self.reward.file, self.reward.form, self.reward.allow_weak)
+            return self.reward.pay()
         return NetPay(self.reward, form or self.paid)
 
     def signal(self, method: str) -> Signal | None:
@@ -213,14 +222,13 @@ class Fitted:
         config = self.config.model_copy(update={"seed": seed})
         if config.expand.rounds:
             return self._expanded(self._run(config), config, watch)
-        from grace_irl.rl.learning import ProgramPay, learn_on
+        from grace_irl.rl.learning import learn_on
 
         begun = time.monotonic()
         run = None if self.reward else self._run(config)
         took = time.monotonic() - begun
         reward = self._reward(config, run)
-        pay = ProgramPay(reward.file, reward.form, reward.allow_weak)
-        trained = learn_on(problem, seed, pay, watch)
+        trained = learn_on(problem, seed, reward.pay(), watch)
         used = Used() if run is None else used_by(self.folder, run.seconds)
         return FittedPolicy(
             trained.policy, reward, trained.steps, _warned(run), kept=trained.kept, used=used, search_seconds=took
@@ -271,7 +279,7 @@ class Fitted:
         calibrated = run is not None or calibration_of(read_reward(path)) is not None
         if config.expand.form != "auto" or (self._separates and calibrated):
             form = form_of(config.expand, self._rule, reshaped=run is not None and run.reshaped)
-        return ProgramReward(path, config.expand.trust, config.sandbox.allow_weak, form)
+        return ProgramReward(path, config.expand.trust, config.sandbox, form)
 
 
 def _warned(run: Run | None) -> tuple[str, ...]:

@@ -200,7 +200,7 @@ class _Job:
             return None
         fit = self.contest.settings.fit
         # The program is not trusted: somebody may have changed its file since the earlier process wrote it.
-        program = ProgramReward(self.place.program, False, fit.sandbox.allow_weak, found.form)
+        program = ProgramReward(self.place.program, False, fit.sandbox, found.form)
         return Recovered(program), found
 
     def _learnt(self, method: PolicyMethod, problem: PolicyProblem) -> tuple[Recovered, JobResult]:

@@ -107,7 +107,7 @@ def compose(
     if fixed + least > budget.total:
         raise InputError(
             f"a prompt ({name}) needs about {fixed + least} tokens; expected at most {budget.total}: "
-            "use a model with a longer context, or shorten --context"
+            "allow more (--prompt-tokens), use a model with a longer context, or shorten --context"
         )
     # Each section gets the tokens of its shortest form. The rest is divided in proportion to the tokens that each
     # full form needs beyond the shortest form.

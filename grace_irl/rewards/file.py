@@ -101,6 +101,7 @@ class RewardFile:
         workers: int | None = None,
         allow_weak_sandbox: bool = False,
         sandbox: Sandbox | None = None,
+        limits: Limits = Limits(),
     ) -> list[NDArray[np.float64]]:
         """Return the rewards of each trajectory, as an array `(T+1,)` with an entry per state.
 
@@ -113,6 +114,7 @@ class RewardFile:
             allow_weak_sandbox: whether the sandbox may have tier E, which does not protect the user's files
                 (docs/sandbox.md).
             sandbox: an open sandbox. If None, this call opens a sandbox and closes it again.
+            limits: limits of one run of the program.
 
         Raises:
             InputError: the object holds no episodes, or the program cannot read the states, for example because a part
@@ -123,7 +125,12 @@ class RewardFile:
         for each in found:
             self.reads.require(each.state_kind, each.states, "trajectories")
         return SandboxedRunner(
-            self.source, str(self.path), workers=workers, allow_weak=allow_weak_sandbox, sandbox=sandbox
+            self.source,
+            str(self.path),
+            workers=workers,
+            allow_weak=allow_weak_sandbox,
+            sandbox=sandbox,
+            limits=limits,
         ).rewards(found)
 
     def wrap(

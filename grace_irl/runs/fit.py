@@ -9,16 +9,14 @@ from functools import partial
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
-from grace_irl.config import Config, ProposerConfig, SandboxConfig
-from grace_irl.demos.label_rule import RuleChoice, require_roles_for, untested, with_rule
+from grace_irl.config import Config, ProposerConfig
+from grace_irl.demos.label_rule import RuleChoice, untested
 from grace_irl.demos.labels import Problem
-from grace_irl.demos.split import set_aside, split
 from grace_irl.demos.trajectory import Demonstrations
-from grace_irl.errors import GraceError, InputError, NoSuchFileError
+from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.columns import require_both_sides
 from grace_irl.evaluate.evaluation import Evaluator
 from grace_irl.evaluate.separation import BEST_HERE
-from grace_irl.evaluate.sizes import FEWEST
 from grace_irl.methods.registry import method_of, task_named
 from grace_irl.propose.material import Workbench
 from grace_irl.propose.protocol import Proposer
@@ -37,12 +35,13 @@ from grace_irl.runs.beginnings import (
 )
 from grace_irl.runs.budget import Budget, Meter, Prices
 from grace_irl.runs.config import located, resolve, to_toml
-from grace_irl.runs.data import large_files, load_data, with_sample
+from grace_irl.runs.data import large_files, with_sample
 from grace_irl.runs.effects import changed, require_effect
 from grace_irl.runs.engine import Engine, Snapshot, run_to_end
 from grace_irl.runs.folder import RunLock, RunPaths, create, default_folder, own, require_absent, require_folder
 from grace_irl.runs.front import TOO_FEW, UNJUDGED, front_of, keep_sizes, stored_sizes
-from grace_irl.runs.labelling import Labelling, chosen_rule, with_label
+from grace_irl.runs.labelling import Labelling, with_label
+from grace_irl.runs.loading import loaded, new_labelling, require_chat
 from grace_irl.runs.preference import Preference
 from grace_irl.runs.provenance import export_record
 from grace_irl.runs.record import Record, trajectory_rows
@@ -50,10 +49,11 @@ from grace_irl.runs.recording import changed_search, require_recorded_data, with
 from grace_irl.runs.rest import with_rest
 from grace_irl.runs.resumption import require_compatible, require_same_demonstrations
 from grace_irl.runs.run import Best, Interrupted, Run
+from grace_irl.runs.sandbox import limits_of, opened_sandbox
 from grace_irl.runs.schema import FORMAT
 from grace_irl.runs.store import Store
-from grace_irl.runs.swaps import swaps_line, with_swaps
-from grace_irl.sandbox.protocol import Limits, Sandbox
+from grace_irl.runs.swaps import swaps_line
+from grace_irl.sandbox.protocol import Sandbox
 from grace_irl.version import __version__
 from grace_irl.work import Workplace
 
@@ -227,7 +227,7 @@ def resume(
             )
         reason = store.meta("label_reason") or "as the run began"
         _say_size(config, parts)
-        demonstrations, choice = _loaded(config, parts.demonstrations, reason, new=False)
+        demonstrations, choice = loaded(config, parts.demonstrations, reason, new=False)
         labelling = labellings.resumed(demonstrations, choice, folder, store, notes_of(store, parts))
         if parts.note is not None and parts.whole is None and method_of(config).needs.demonstrations:
             parts.note(choice.line)
@@ -432,7 +432,7 @@ def labelled(
         GraceError: unusable answers about goal states, or a lost server. All answers are saved.
         Interrupted: Ctrl-C. All answers are saved.
     """
-    limits = Limits(wall_s=config.sandbox.wall_s, cpu_s=config.sandbox.cpu_s, memory_mb=config.sandbox.memory_mb)
+    limits = limits_of(config.sandbox)
     note, again = notes_of(store, parts), parts.again(folder)
 
     def bench(problem: Problem) -> Workbench:
@@ -479,118 +479,9 @@ def notes_of(store: Store, parts: Parts) -> Callable[[str], None]:
     return note
 
 
-def require_demonstrations(config: Config) -> None:
-    """Check that the configuration names demonstrations, if the method needs them.
-
-    Raises:
-        InputError: no demonstrations are named. If the method also takes a task, the message mentions `--task`.
-    """
-    chosen = method_of(config)
-    if config.data.files or config.data.negatives or not chosen.needs.demonstrations:
-        return
-    expected = "--demos PATH…, such as the folder that grace-irl example writes"
-    if chosen.with_task is None:
-        raise InputError(f"no demonstrations; expected {expected}")
-    from grace_irl.tasks.task import shipped
-
-    raise InputError(
-        f"no demonstrations and no task; expected {expected}, or --task FILE, or --task with one of "
-        f"{', '.join(shipped())}"
-    )
-
-
-def _loaded(
-    config: Config, demonstrations: Demonstrations | None, reason: str = "", *, new: bool
-) -> tuple[Demonstrations, RuleChoice]:
-    """Load the demonstrations, choose their label rule, and split them into training, validation and held-out data.
-
-    If the settings ask for swaps, the swaps become further negative demonstrations (`runs.swaps`).
-
-    Args:
-        config: the configuration of the run.
-        demonstrations: demonstrations in place of the configured ones.
-        reason: reason for the label rule; "" for the reason that `chosen_rule` gives.
-        new: whether the run is new. For a new run, a set beyond the memory limit becomes a sample.
-    """
-    data = config.data
-    if demonstrations is None:
-        require_demonstrations(config)
-        if not data.files:
-            return Demonstrations(method_of(config).states(config), ()), RuleChoice(
-                "all", "there are no demonstrations"
-            )
-        try:
-            demonstrations = load_data(data, new=new)
-        except NoSuchFileError as error:
-            if new and not config.proposer.recording:
-                raise
-            raise InputError(
-                f"{error}, or name moved demonstrations again: --demos PATH…, or --experts and --negatives"
-            ) from None
-    choice = chosen_rule(config, demonstrations)
-    if reason:
-        choice = replace(choice, reason=reason)
-    needed = method_of(config).needs.demonstrations
-    if needed:
-        require_roles_for(choice, demonstrations)
-    found = split(with_rule(demonstrations, choice.rule), data.held_out if needed else 0.0, config.seed)
-    found = set_aside(found, data.validation or 0.0, config.seed, FEWEST)
-    return with_swaps(found, choice.rule) if data.swaps else found, choice
-
-
-def new_labelling(config: Config, demonstrations: Demonstrations | None = None, reason: str = "") -> Labelling:
-    """Load and split the demonstrations of a new run, and collect the goal states known so far.
-
-    Args:
-        config: the configuration of the run.
-        demonstrations: demonstrations in place of the configured ones.
-        reason: reason for the label rule, if an expansion or comparison has chosen the rule; else "".
-
-    Raises:
-        InputError: data that cannot be used.
-    """
-    found, choice = _loaded(config, demonstrations, reason, new=True)
-    return labellings.begun(found, choice, config.data.goals, proposers.recorded_goals(config.proposer))
-
-
-def require_chat(labelling: Labelling, config: Config) -> None:
-    """Require a proposer that can name the missing goal states: a model or a person (`Kind.chat`).
-
-    Raises:
-        InputError: another proposer, such as the synthesiser or the caller's own proposer.
-    """
-    found = proposers.PROPOSERS.get(config.proposer.name)  # None for a caller's own proposer
-    if found is not None and found.chat is not None:
-        return
-    trajectory = labelling.silent[0].trajectory
-    more = f" (nor of {len(labelling.silent) - 1} others)" if len(labelling.silent) > 1 else ""
-    raise InputError(
-        f"{trajectory.source or 'an expert trajectory'} ({trajectory.digest}): no goal states are marked{more}, "
-        f"and proposer {config.proposer.name!r} cannot be asked; expected them for --label goal: "
-        "ask a model (--llm-url, or --proposer manual), give them with --goals FILE, or use --label last"
-    )
-
-
 def _checked(labelling: Labelling, problem: Problem, config: Config) -> OpensEvaluator:
     """Check the data before anything is written. Return a function that makes the evaluator."""
     chosen = method_of(config)
     if not labelling.silent and chosen.needs.demonstrations:
         require_both_sides(problem.train)
     return with_recorded_scores(chosen.evaluator(problem, config), config)
-
-
-def opened_sandbox(settings: SandboxConfig, workplace: Workplace = Workplace()) -> Sandbox:
-    """Open a new sandbox. The caller must close it, or use it as a context manager.
-
-    With a Ray cluster, programs run on its nodes. With a shared folder, programs run on this machine, because a job for
-    each program would take longer than the program.
-    """
-    if workplace.kind == "ray":
-        from grace_irl.sandbox.cluster import RaySandbox
-
-        found = RaySandbox(settings.workers, allow_weak=settings.allow_weak, address=workplace.address)
-        workplace.watch(found)
-        return found
-    from grace_irl.sandbox import open_sandbox
-
-    return open_sandbox(workers=settings.workers, allow_weak=settings.allow_weak)

@@ -32,6 +32,7 @@ CHANGEABLE = (
     "sandbox.allow_weak",
     "expand.trust",
     "model.url",
+    "model.prompt_tokens",  # prompts of the first programs may fit, and those with a program to change may not
     "model.concurrency",
     "model.patience",
     "model.timeout",

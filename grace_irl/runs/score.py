@@ -31,7 +31,7 @@ from grace_irl.rewards.file import RewardFile, load_reward
 from grace_irl.rewards.runner import SandboxedRunner
 from grace_irl.runs.parts import EVERY, rewarded
 from grace_irl.sandbox import open_sandbox
-from grace_irl.sandbox.protocol import Sandbox
+from grace_irl.sandbox.protocol import Limits, Sandbox
 
 Floats = NDArray[np.float64]
 
@@ -111,6 +111,7 @@ def score(
     sandbox: Sandbox | None = None,
     workers: int | None = None,
     allow_weak: bool = False,
+    limits: Limits = Limits(),
     show: Callable[[str], None] = lambda _: None,
 ) -> Score:
     """Score a reward file on demonstrations. The file's code runs only in the sandbox.
@@ -131,6 +132,7 @@ def score(
         sandbox: an open sandbox; None to open a new one.
         workers: number of processes of a new sandbox.
         allow_weak: whether a new sandbox may have tier E, in which nothing protects the user's files.
+        limits: limits of one run of the program.
         show: callback for a line about the progress on a set beyond its memory limit.
 
     Raises:
@@ -153,11 +155,11 @@ def score(
         sandbox = sandbox or stack.enter_context(open_sandbox(workers=workers, allow_weak=allow_weak))
         takes_action = sandbox.inspect(file.source).takes_action
         if held is not None:
-            rewards = _run(file, [item.trajectory for item in problem.items], sandbox)
+            rewards = _run(file, [item.trajectory for item in problem.items], sandbox, limits)
             by_digest = {item.trajectory.digest: each for item, each in zip(problem.items, rewards, strict=True)}
         else:
             assert isinstance(demonstrations, OpenSet)
-            held, by_digest = _outlines(demonstrations, file, sandbox, show)
+            held, by_digest = _outlines(demonstrations, file, sandbox, limits, show)
             chosen, problem = _labelled(held, rule, file.source)
     items = problem.items
     # all steps count for log pi, also those of held-out trajectories
@@ -207,7 +209,7 @@ def _labelled(demonstrations: Demonstrations, rule: LabelRule | None, source: st
     return chosen, problem
 
 
-def _run(file: RewardFile, trajectories: Sequence[Trajectory], sandbox: Sandbox) -> list[Floats]:
+def _run(file: RewardFile, trajectories: Sequence[Trajectory], sandbox: Sandbox, limits: Limits) -> list[Floats]:
     """The rewards `(T+1,)` of each trajectory.
 
     The trajectories come from readers. So they need no conversion, unlike the objects that callers give to
@@ -215,11 +217,11 @@ def _run(file: RewardFile, trajectories: Sequence[Trajectory], sandbox: Sandbox)
     """
     for each in trajectories:
         file.reads.require(each.state_kind, each.states, "demonstrations")
-    return SandboxedRunner(file.source, str(file.path), sandbox=sandbox).rewards(trajectories)
+    return SandboxedRunner(file.source, str(file.path), sandbox=sandbox, limits=limits).rewards(trajectories)
 
 
 def _outlines(
-    every: OpenSet, file: RewardFile, sandbox: Sandbox, show: Callable[[str], None]
+    every: OpenSet, file: RewardFile, sandbox: Sandbox, limits: Limits, show: Callable[[str], None]
 ) -> tuple[Demonstrations, dict[str, Floats]]:
     """Compute the rewards of a set that is read a few trajectories at a time.
 
@@ -232,7 +234,7 @@ def _outlines(
 
     def rewards(part: Sequence[Trajectory]) -> list[Floats]:
         ordered = in_order(every.of([Demonstration(each, "expert") for each in part]), file.fields, "demonstrations")
-        return _run(file, [item.trajectory for item in ordered], sandbox)
+        return _run(file, [item.trajectory for item in ordered], sandbox, limits)
 
     items: list[Demonstration] = []
     by_digest: dict[str, Floats] = {}

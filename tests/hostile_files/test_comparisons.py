@@ -20,8 +20,8 @@ from grace_irl.demos.label_rule import RuleChoice
 from grace_irl.demos.memory import limited
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.runs.config import resolve
-from grace_irl.runs.fit import new_labelling
 from grace_irl.runs.folder import create
+from grace_irl.runs.loading import new_labelling
 from grace_irl.runs.proposers import settled
 from tests.hostile_files.traps import line, loaded, stranger, trap
 from tests.propose.client.server import ChatServer

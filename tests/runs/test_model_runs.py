@@ -303,6 +303,23 @@ def test_a_context_that_holds_nothing_is_said_clearly(tmp_path: Path) -> None:
         run_with(server, tmp_path / "run", **{"model.answer_tokens": 600})
 
 
+def test_a_run_whose_later_prompts_do_not_fit_goes_on_with_longer_ones(tmp_path: Path) -> None:
+    parts = Parts(vector_set(noise=0.05), sandbox=InProcessSandbox())
+    with ChatServer(answer=Model(troubles=False)) as server:
+        with pytest.raises(InputError, match=r"\(initialise\) needs about \d+ tokens") as refused:
+            run_with(server, tmp_path / "none", **{"model.prompt_tokens": 500})
+        enough = int(re.findall(r"about (\d+)", str(refused.value))[0])
+        with pytest.raises(InputError, match=rf"at most {enough}: allow more \(--prompt-tokens\)"):
+            run_with(server, tmp_path / "run", **{"model.prompt_tokens": enough})
+        asked = len(server.payloads)
+        run = resume(tmp_path / "run", flags={"model.prompt_tokens": 24_000}, parts=parts)
+    assert asked == 2  # the whole first population
+    assert run.calls == 18
+    with opened(run.folder) as (store, config):
+        assert not [t.failure for t in store.told().values() if t.failure]
+        assert config.model.prompt_tokens == 24_000
+
+
 def test_a_server_that_stays_away_ends_the_run_and_it_goes_on_later(tmp_path: Path) -> None:
     parts = Parts(vector_set(noise=0.05), sandbox=InProcessSandbox())
     model, notes = Model(troubles=False), []

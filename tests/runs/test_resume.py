@@ -15,8 +15,8 @@ import pytest
 from grace_irl.cli import main
 from grace_irl.demos import save
 from grace_irl.runs.config import located, resolve
-from grace_irl.runs.fit import new_labelling
 from grace_irl.runs.folder import create
+from grace_irl.runs.loading import new_labelling
 from grace_irl.runs.proposers import settled
 from grace_irl.runs.store import Store
 from tests.fakes.data import vector_set

@@ -32,6 +32,7 @@ from grace_irl.runs.expand.likeness import like_experts
 from grace_irl.runs.expand.round import Round, ends, favourite, share, write_round
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.run import Run, opened
+from grace_irl.runs.sandbox import limits_of
 from grace_irl.runs.score import score
 
 LEARNT = 0.5
@@ -238,6 +239,7 @@ class Expanding:
             rule=self._rule or None,
             workers=self._config.sandbox.workers,
             allow_weak=self._config.sandbox.allow_weak,
+            limits=limits_of(self._config.sandbox),
         ).metrics
 
     def _search(self, number: int, before: Run) -> Run:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from grace_irl.config import ExpandConfig
+from grace_irl.config import ExpandConfig, SandboxConfig
 from grace_irl.demos import memory
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import GraceError, InputError
@@ -18,6 +18,8 @@ from grace_irl.rewards.file import load_reward
 from grace_irl.rewards.scale import Form
 from grace_irl.rl import TRAINING_IMPORTS
 from grace_irl.rl.evaluation import Rollout
+from grace_irl.runs.sandbox import limits_of
+from grace_irl.sandbox.protocol import Limits
 from grace_irl.work import Job, JobError, Tell, Workplace
 
 TASK = "grace_irl.runs.expand.learner:train_policy"  # the function that a separate process calls
@@ -113,6 +115,7 @@ def train_policy(
     form: Form,
     trust: bool,
     allow_weak: bool,
+    limits: dict[str, Any],
     steps: int,
     seed: int,
     folder: str,
@@ -128,6 +131,7 @@ def train_policy(
         form: the form of the reward for training (`form_of`).
         trust: whether the reward runs in the training process, without a sandbox.
         allow_weak: whether a weak sandbox is allowed.
+        limits: the fields of `Limits`, for the program in the sandbox.
         steps: number of environment steps of this training, including those before a checkpoint.
         seed: seed of all random generators.
         folder: folder for checkpoints.
@@ -146,7 +150,7 @@ def train_policy(
     training = train(
         EnvironmentSpec(**environment),
         steps,
-        reward=ProgramPay(load_reward(reward, trust=trust), form, allow_weak),
+        reward=ProgramPay(load_reward(reward, trust=trust), form, allow_weak, limits=Limits(**limits)),
         seed=seed,
         evaluations=EVALUATIONS,
         episodes=EPISODES,
@@ -163,7 +167,7 @@ class PpoLearner:
     Args:
         config: the settings of the expansion.
         rule: the label rule, which selects the positive expert states; "" for the rule of the demonstrations.
-        allow_weak: whether a weak sandbox is allowed.
+        sandbox: settings of the sandbox.
         note: callback for one line about each evaluation of the policy.
         workplace: place where the trainings run.
     """
@@ -173,13 +177,13 @@ class PpoLearner:
         config: ExpandConfig,
         rule: str = "",
         *,
-        allow_weak: bool = False,
+        sandbox: SandboxConfig = SandboxConfig(),
         note: Callable[[str], None],
         workplace: Workplace = Workplace(),
     ) -> None:
         self._config = config
         self._rule = rule
-        self._allow_weak = allow_weak
+        self._sandbox = sandbox
         self._note = note
         self._workplace = workplace
 
@@ -224,7 +228,8 @@ class PpoLearner:
             "reward": str(reward.absolute()),
             "form": form_of(self._config, self._rule, reshaped=shaped),
             "trust": self._config.trust,
-            "allow_weak": self._allow_weak,
+            "allow_weak": self._sandbox.allow_weak,
+            "limits": asdict(limits_of(self._sandbox)),
             "steps": steps,
             "seed": seed,
             "folder": str(folder.absolute()),

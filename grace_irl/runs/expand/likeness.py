@@ -18,6 +18,7 @@ from grace_irl.config import Config
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory
 from grace_irl.evaluate.ranks import average_ranks
 from grace_irl.rewards.file import load_reward
+from grace_irl.runs.sandbox import limits_of
 
 FOLDS = 2  # number of parts of the data for cross-validation
 MOST_STATES = 5_000  # maximum number of states of each side (experts, others) in the fit of a classifier
@@ -169,6 +170,7 @@ def like_experts(
         [*(each.trajectory for each in known), *played],
         workers=config.sandbox.workers,
         allow_weak_sandbox=config.sandbox.allow_weak,
+        limits=limits_of(config.sandbox),
     )
     theirs, ours = rewards[: len(known)], rewards[len(known) :]
     if ended:

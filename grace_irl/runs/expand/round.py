@@ -21,6 +21,7 @@ from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
 from grace_irl.rewards.file import load_reward
 from grace_irl.runs.expand.learner import form_of
+from grace_irl.runs.sandbox import limits_of
 from grace_irl.toml import from_json
 
 
@@ -181,6 +182,7 @@ def _paid(played: Sequence[Sequence[Trajectory]], reward: Path, config: Config, 
         [each for part in played for each in part],
         workers=config.sandbox.workers,
         allow_weak_sandbox=config.sandbox.allow_weak,
+        limits=limits_of(config.sandbox),
     )
     scale = file.scaled(form_of(config.expand, rule))
     totals = iter([scale.worth(each) for each in values])
