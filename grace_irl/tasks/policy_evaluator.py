@@ -145,6 +145,8 @@ class PolicyEvaluator:
                 runner.turn((), None, (), [Begin(0, states[0], episode.extra_info)])
                 for step in range(steps):
                     runner.turn([0], actions[step : step + 1], [states[step + 1]])
+        except SandboxError:
+            raise  # not the program's fault
         except GraceError as error:
             return _without_path(error)
         return ""

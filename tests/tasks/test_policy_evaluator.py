@@ -14,11 +14,12 @@ import pytest
 pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed")
 
 from grace_irl.demos.labels import Problem
-from grace_irl.errors import InputError
+from grace_irl.errors import InputError, SandboxError
 from grace_irl.evaluate.evaluation import Evaluation, Evaluator
 from grace_irl.evaluate.rewards import MemoryCache
 from grace_irl.methods.map_elites import niche_of
 from grace_irl.propose.material import Workbench
+from grace_irl.rewards.runner import SandboxedRunner
 from grace_irl.rl.curve import Point, from_json
 from grace_irl.sandbox import open_sandbox
 from grace_irl.sandbox.protocol import Limits
@@ -255,3 +256,17 @@ class TestPolicyEvaluator(EvaluatorSuite):
         problem = Problem(task.metadata, "all", ())
         bench = Workbench(problem, self.sandbox, folder=self.folder, rewards=MemoryCache())
         return PolicyEvaluator(task, bench, PolicySettings(), random_episodes(task, 2))
+
+
+def test_a_sandbox_that_does_not_start_is_no_failure_of_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second dry run, step by step, opens a sandbox of its own."""
+
+    def broken(*_: object) -> None:
+        raise SandboxError("the sandbox did not start: no memory")
+
+    with opened(tmp_path) as evaluator:
+        monkeypatch.setattr(SandboxedRunner, "turn", broken)
+        with pytest.raises(SandboxError, match="did not start"):
+            evaluator.evaluate([program(UP)])
