@@ -56,12 +56,13 @@ def test_the_score_of_records_guides_the_writer(tmp_path: Path) -> None:
     assert found.count("level place") > 2 * found.count("lower place") > 0
 
 
+@pytest.mark.parametrize("more", [[], ["--proposer", "manual", "--seed-synthesis", "3"]], ids=["alone", "first"])
 def test_states_that_nobody_can_write_about_are_refused_before_episodes_are_scored(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    more: list[str], tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     played: list[object] = []
     monkeypatch.setattr(random_episodes, "scored_episodes", lambda *_: played.append(_))
-    assert main(["fit", "--method", "random", "--task", "doorkey", "--out", str(tmp_path / "run")]) == 2
+    assert main(["fit", "--method", "random", "--task", "doorkey", "--out", str(tmp_path / "run"), *more]) == 2
     assert "expected vectors or records. A model or a person can write" in capsys.readouterr().err
     assert not played
     assert not (tmp_path / "run").exists()
