@@ -10,7 +10,7 @@ import pytest
 from grace_irl.synthesis.vector.components import Components, Rollout
 from grace_irl.synthesis.vector.designer import GUIDED, WEIGHTS, Designer
 from grace_irl.synthesis.vector.relevance import FALSE, LEAST_EPISODES, relevance
-from tests.synthesis.vector.test_designer import (
+from tests.synthesis.vector.designs import (
     ARM,
     CHILDREN,
     FIELDS,
