@@ -116,7 +116,7 @@ def android_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def expansion(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two rounds with learning curves."""
-    from tests.runs.test_expansion import FakeLearner, begun
+    from tests.runs.expansions import FakeLearner, begun
 
     folder = tmp_path_factory.mktemp("expansion") / "run"
     begun(folder, FakeLearner())

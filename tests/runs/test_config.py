@@ -30,8 +30,8 @@ from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.fakes.scripted_proposer import SOURCE
 from tests.propose.client.server import ChatServer
 from tests.runs import test_online_shaping as online_shaping
-from tests.runs.test_expansion import FLAGS, FakeLearner
-from tests.runs.test_expansion import parts as expansion_parts
+from tests.runs.expansions import FLAGS, FakeLearner
+from tests.runs.expansions import parts as expansion_parts
 
 
 def test_the_defaults_are_those_of_table_6() -> None:

@@ -1,16 +1,13 @@
-"""Expansion: what a round adds, what it leaves out, and that it goes on from wherever it was killed."""
+"""Rounds of an expansion: what each of them adds and leaves out, and when its reward changes."""
 
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,111 +16,19 @@ from grace_irl.cli import main
 from grace_irl.cli.fit_results import print_run
 from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
-from grace_irl.errors import GraceError, InputError
-from grace_irl.propose.protocol import Proposal
+from grace_irl.errors import InputError
 from grace_irl.rl.collect import collect
 from grace_irl.rl.evaluation import Rollout
 from grace_irl.runs.auditing import stored_audit
 from grace_irl.runs.config import resolve
 from grace_irl.runs.expand.expansion import is_expansion, resume, start
-from grace_irl.runs.expand.learner import Learnt, PpoLearner, form_of
-from grace_irl.runs.expand.round import Round, episodes, favourite, read_round, write_round
+from grace_irl.runs.expand.learner import PpoLearner, form_of
+from grace_irl.runs.expand.round import Round, episodes, favourite
 from grace_irl.runs.fit import Parts
-from grace_irl.runs.run import Interrupted, Run, last_run, opened
+from grace_irl.runs.run import last_run, opened
 from tests.fakes.in_process_sandbox import InProcessSandbox
-from tests.propose.client.server import ChatServer
+from tests.runs.expansions import FLAGS, Carrying, FakeLearner, Slopes, Thresholds, begun, cloud, demonstrations, parts
 from tests.runs.older import made_older
-
-FLAGS = {
-    "search.population": 6,
-    "search.elite": 2,
-    "search.generations": 2,
-    "data.held_out": 0.0,
-    "expand.rounds": 2,
-    "expand.steps": 101,
-    "expand.episodes": 4,
-    "sandbox.workers": 1,
-}
-
-
-def cloud(centre: float, seed: int, length: int = 200, **parts: Any) -> Trajectory:
-    """States around (centre, centre)."""
-    rng = np.random.default_rng(seed)
-    return Trajectory(centre + 0.3 * rng.standard_normal((length, 2)), source=f"cloud {centre} {seed}", **parts)
-
-
-def demonstrations(label: str = "all", centre: float = 2.0) -> Demonstrations:
-    """Experts around the centre, negatives around minus that."""
-    items = [Demonstration(cloud(centre, seed, terminated=True), "expert") for seed in range(4)]
-    items += [Demonstration(cloud(-centre, 10 + seed), "negative") for seed in range(4)]
-    return Demonstrations(Metadata("vector", ("x", "y"), "Cloud-v0", label=label), tuple(items))  # type: ignore[arg-type]
-
-
-class Thresholds:
-    """Proposes "x is above T" and "x is between T and 3.5" in turn, for three T, whatever is asked."""
-
-    async def propose(self, request: Any, parents: Any) -> Proposal:
-        low = -1.0 + request.index % 3
-        body = f"{low} < state[0] < 3.5" if request.index % 2 else f"state[0] > {low}"
-        return Proposal(
-            "class Reward:\n    def __init__(self, extra_info=None): pass\n"
-            f"    def reward_fn(self, state): return float({body})\n"
-        )
-
-
-class FakeLearner:
-    """Its policies go to given places, whatever the reward.
-
-    Args:
-        centres: of each round's rollouts.
-        fail_at: which call to it (from 0) breaks off.
-        error: how.
-    """
-
-    def __init__(
-        self, centres: Sequence[float] = (6.0, 6.0), fail_at: int = -1, error: Any = KeyboardInterrupt
-    ) -> None:
-        self.centres = centres
-        self.calls = 0
-        self.fail_at = fail_at
-        self.error = error
-        self.trained: list[tuple[int, int, bool]] = []
-
-    carries = False
-
-    def _call(self) -> None:
-        self.calls += 1
-        if self.calls - 1 == self.fail_at:
-            raise self.error
-
-    def check(self, demonstrations: Demonstrations) -> None:
-        assert demonstrations.metadata.kind == "vector"
-
-    def train(
-        self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None, *, shaped: bool = False
-    ) -> Learnt:
-        self._call()
-        assert "class Reward" in reward.read_text()
-        self.trained.append((steps, seed, initial is not None))
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "policy").write_text(folder.parent.name)
-        return Learnt(folder / "policy", steps, (0.0, 0.0))
-
-    def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Rollout]:
-        self._call()
-        centre = self.centres[int(policy.read_text()) - 1]
-        return [
-            Rollout(cloud(centre, seed % 1000 + each, truncated=True), float(each), None, {"reward_x": 1.0})
-            for each in range(episodes)
-        ]
-
-
-def parts(label: str = "all") -> Parts:
-    return Parts(demonstrations(label), Thresholds(), InProcessSandbox())
-
-
-def begun(folder: Path, learner: FakeLearner, **flags: object) -> Run:
-    return start(resolve(flags={**FLAGS, **flags}), folder, parts(), learner)
 
 
 @pytest.mark.parametrize(("label", "ended", "told"), [("last", False, 1), ("last", True, 0), ("all", False, 0)])
@@ -156,14 +61,6 @@ def test_rollouts_become_negatives_and_the_reward_learns_of_them(tmp_path: Path)
     assert [item.role for item in added] == ["negative"] * 4
     assert (second.mean, second.rollouts, second.alike) == (1.5, 4, 0)
     assert second.components == {"reward_x": 1.0}
-
-
-class Slopes:
-    """Proposes "the further right, the better", as steep as is asked for."""
-
-    async def propose(self, request: Any, parents: Any) -> Proposal:
-        source = "class Reward:\n    def __init__(self, extra_info=None): pass\n"
-        return Proposal(source + f"    def reward_fn(self, state): return {1 + request.index} * float(state[0])\n")
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -213,22 +110,6 @@ def test_rollouts_are_judged_at_the_threshold_that_the_reward_was_exported_with(
     assert "accuracy: best threshold on these data" in capsys.readouterr().out
     with pytest.raises(InputError, match="a run of format 1"):
         resume(run.folder, {"expand.rounds": 3}, parts=known, learner=FakeLearner((-0.1, -3.0, -3.0)))
-
-
-class Carrying(FakeLearner):
-    """Its policies go on from others'."""
-
-    carries = True
-
-    def __init__(self, centres: Sequence[float]) -> None:
-        super().__init__(centres)
-        self.begun_with: list[str] = []
-
-    def train(
-        self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None, *, shaped: bool = False
-    ) -> Learnt:
-        self.begun_with.append("" if initial is None else initial.read_text())
-        return super().train(reward, steps, seed, folder, initial, shaped=shaped)
 
 
 @pytest.mark.slow
@@ -341,144 +222,6 @@ def test_an_expert_that_reached_no_goal_judges_no_rollout(tmp_path: Path) -> Non
     assert (run.rounds[1].rollouts, run.rounds[1].alike) == (2, 1)
 
 
-def seen(folder: Path) -> str:
-    return (folder / "reward.py").read_text().replace(folder.name, "it")
-
-
-@pytest.mark.parametrize("at", range(4))
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), GraceError("the simulator broke")])
-def test_an_expansion_goes_on_from_wherever_it_was_ended(at: int, error: Any, tmp_path: Path) -> None:
-    whole = begun(tmp_path / "whole", FakeLearner())
-    with pytest.raises((Interrupted, GraceError)) as ended:
-        begun(tmp_path / "broken", FakeLearner(fail_at=at, error=error))
-    if isinstance(ended.value, Interrupted):
-        assert ended.value.folder == tmp_path / "broken"
-    else:
-        again = f"go on with --resume {tmp_path / 'broken'}"  # said once
-        assert str(ended.value) == f"the simulator broke; what was done is saved: {again}"
-    run = resume(tmp_path / "broken", parts=parts(), learner=FakeLearner())
-    assert run.rounds == whole.rounds
-    assert run.best.program.id == whole.best.program.id
-    assert seen(tmp_path / "broken") == seen(tmp_path / "whole")
-
-
-def test_an_expansion_whose_time_is_up_before_the_first_proposal_goes_on_as_a_whole(tmp_path: Path) -> None:
-    with pytest.raises(GraceError, match="the time was up before the first proposal") as ended:
-        begun(tmp_path / "run", FakeLearner(), **{"stop.max_seconds": 1e-6})
-    assert f"go on with more: grace-irl fit --resume {tmp_path / 'run'} --max-seconds N" in str(ended.value)
-    run = resume(tmp_path / "run", {"stop.max_seconds": 120.0}, parts=parts(), learner=FakeLearner())
-    assert len(run.rounds) == 3
-
-
-def test_rounds_that_lost_their_last_file_are_done_again(tmp_path: Path) -> None:
-    whole = begun(tmp_path / "run", FakeLearner())
-    rounds = tmp_path / "run" / "rounds"
-    (rounds / "2" / "round.json").unlink()
-    shutil.rmtree(rounds / "2" / "training")
-    assert resume(tmp_path / "run", parts=parts(), learner=FakeLearner()).rounds == whole.rounds
-    for number in (1, 2):
-        (rounds / str(number) / "round.json").unlink()
-    assert resume(tmp_path / "run", parts=parts(), learner=FakeLearner()).rounds == whole.rounds
-
-
-def test_more_rounds_may_be_asked_for_later_and_nothing_else_changed(tmp_path: Path) -> None:
-    run = begun(tmp_path / "run", FakeLearner((6.0, 6.0, -6.0)))
-    more = resume(tmp_path / "run", {"expand.rounds": 3}, parts=parts(), learner=FakeLearner((6.0, 6.0, -6.0)))
-    assert more.rounds[:3] == run.rounds
-    assert len(more.rounds) == 4
-    with pytest.raises(InputError, match="expected no change but in the number of rounds"):
-        resume(tmp_path / "run", {"expand.episodes": 9}, parts=parts(), learner=FakeLearner())
-
-
-@pytest.mark.parametrize("cap", [None, 0.05])
-def test_tokens_and_cost_are_those_of_all_searches(cap: float | None, tmp_path: Path) -> None:
-    numbers = itertools.count()
-
-    def answer(_: str) -> str:
-        number = next(numbers)
-        low = number % 3 - 1
-        body = f"{low} < state[0] < 3.5" if number % 2 else f"state[0] > {low}"
-        return f"ok\n\n```python\nclass Reward:\n    def reward_fn(self, state):\n        return float({body})\n```\n"
-
-    with ChatServer(answer=answer) as server:
-        model = {"model.url": server.url, "model.answer_format": "code", "search.samples": 1, "model.concurrency": 1}
-        limits = {"model.price_in": 2.0, "model.price_out": 6.0, "stop.max_cost": cap, "stop.target_accuracy": None}
-        config = resolve(flags={**FLAGS, **model, **limits})
-        made = Parts(demonstrations(), None, InProcessSandbox())
-        run = start(config, tmp_path / "run", made, FakeLearner())
-        paid, tokens = (2 * server.tokens_in + 6 * server.tokens_out) / 1e6, server.tokens_in + server.tokens_out
-        one_call = paid / len(server.payloads)
-        again = resume(tmp_path / "run", parts=made, learner=FakeLearner())
-    assert sum(each.changed for each in run.rounds) > 0
-    assert (run.tokens, round(run.cost, 9)) == (tokens, round(paid, 9))
-    assert cap is None or paid <= cap + 2 * one_call
-    assert (again.tokens, again.cost) == (run.tokens, run.cost)
-
-
-def test_the_file_of_an_environment_is_found_from_anywhere_and_may_move(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder, moved = tmp_path / "run", tmp_path / "moved" / "env.py"
-    moved.parent.mkdir()
-    (tmp_path / "env.py").touch()
-    monkeypatch.chdir(tmp_path)
-    begun(folder, FakeLearner(), **{"expand.rounds": 1, "expand.env": "env.py:make"})
-    stored = folder / "rounds" / "0" / "run" / "config.toml"
-    assert resolve(stored).expand.env == f"{tmp_path / 'env.py'}:make"
-    resume(folder, {"expand.env": "env.py:make"}, parts=parts(), learner=FakeLearner())
-    monkeypatch.chdir(moved.parent)
-    (tmp_path / "env.py").rename(moved)
-    for other in ("env.py:another", "world.py:make", "Hopper-v5"):
-        with pytest.raises(InputError, match="expected no change but in the number of rounds"):
-            resume(folder, {"expand.env": other}, parts=parts(), learner=FakeLearner())
-    assert len(resume(folder, {"expand.env": "env.py:make"}, parts=parts(), learner=FakeLearner()).rounds) == 2
-    assert resolve(stored).expand.env == f"{moved}:make"
-
-
-def test_the_file_of_an_environment_may_move_before_the_first_search_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Stopped(Thresholds):
-        async def propose(self, request: Any, parents: Any) -> Proposal:
-            raise KeyboardInterrupt
-
-    for name in ("here", "there"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "env.py").touch()
-    monkeypatch.chdir(tmp_path / "here")
-    config = resolve(flags={**FLAGS, "expand.env": "env.py:make"})
-    with pytest.raises(Interrupted):
-        start(config, tmp_path / "run", replace(parts(), proposer=Stopped()), FakeLearner())
-    monkeypatch.chdir(tmp_path / "there")
-    run = resume(tmp_path / "run", {"expand.env": "env.py:make"}, parts=parts(), learner=FakeLearner())
-    assert len(run.rounds) == 3
-    stored = resolve(tmp_path / "run" / "rounds" / "0" / "run" / "config.toml")
-    assert stored.expand.env == f"{tmp_path / 'there' / 'env.py'}:make"
-
-
-def test_the_number_of_rounds_stays_while_a_round_trains(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    begun(folder, FakeLearner(), **{"expand.rounds": 1})
-    (folder / "rounds" / "2" / "training").mkdir(parents=True)
-    kept = resolve(folder / "rounds" / "0" / "run" / "config.toml")
-    with pytest.raises(InputError, match=r"training of round 2 has begun.*expected 1 rounds until .* --expand 3"):
-        resume(folder, {"expand.rounds": 3}, parts=parts(), learner=FakeLearner())
-    assert resolve(folder / "rounds" / "0" / "run" / "config.toml") == kept  # plain --resume goes on
-
-
-def test_changes_that_a_resume_is_given_are_kept_and_others_refused(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    begun(folder, FakeLearner(), **{"expand.rounds": 1})
-    with pytest.raises(InputError, match="setting 'seed' was 0 when the run began and is 7 now"):
-        resume(folder, {"seed": 7, "expand.rounds": 2}, parts=parts(), learner=FakeLearner())
-    broken = FakeLearner(fail_at=0, error=GraceError("the simulator broke"))
-    with pytest.raises(GraceError, match="the simulator broke"):
-        resume(folder, {"expand.rounds": 2, "stop.max_calls": 40}, parts=parts(), learner=broken)
-    again = resume(folder, parts=parts(), learner=FakeLearner())
-    assert len(again.rounds) == 3
-    assert resolve(folder / "rounds" / "0" / "run" / "config.toml").stop.max_calls == 40
-
-
 def test_what_cannot_be_expanded_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     pytest.importorskip("stable_baselines3")
     nameless = replace(demonstrations(), metadata=Metadata("vector", ("x", "y")))
@@ -523,33 +266,6 @@ def test_show_and_other_commands_know_an_expansion(tmp_path: Path, capsys: pytes
     assert main(["show", str(run.folder), "--program", "a"]) == 2
     assert main(["export", str(run.folder), "--library", str(tmp_path / "library.py")]) == 2
     assert str(last_run(run.folder)) in capsys.readouterr().err
-
-
-def test_a_damaged_round_is_said(tmp_path: Path) -> None:
-    path = tmp_path / "round.json"
-    assert read_round(path) is None
-    write_round(path, Round(1, mean=2.0))
-    assert read_round(path) == Round(1, mean=2.0)
-    for text in ("{", "[]", '{"number": 1}'):
-        path.write_text(text)
-        with pytest.raises(GraceError, match="delete it"):
-            read_round(path)
-
-
-@pytest.mark.slow
-def test_ppo_expands_a_reward_of_the_shipped_demonstrations_and_goes_on_when_killed(tmp_path: Path) -> None:
-    pytest.importorskip("stable_baselines3")
-    demos = Path(__file__).parents[2] / "datasets" / "babyai-go-to-obj"
-    settings = {"data.demos": (str(demos),), "expand.rounds": 1, "expand.steps": 2048, "expand.episodes": 4}
-    config = resolve(flags={**settings, "sandbox.workers": 1, "expand.trust": True})
-    run = start(config, tmp_path / "run")
-    assert [each.number for each in run.rounds] == [0, 1]
-    last = run.rounds[1]
-    assert (last.rollouts, last.steps >= 2048) == (4, True)
-    assert last.success == last.alike / 4  # what reached the goal is what looks like an expert's
-    assert last.new_accuracy is None or last.new_accuracy > 0.95
-    (tmp_path / "run" / "rounds" / "1" / "round.json").unlink()
-    assert resume(tmp_path / "run").rounds == run.rounds
 
 
 @pytest.mark.slow

@@ -34,7 +34,7 @@ from grace_irl.runs.score import score
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.fakes.scripted_proposer import ScriptedProposer
-from tests.runs.test_expansion import FLAGS, FakeLearner, Thresholds, cloud
+from tests.runs.expansions import FLAGS, FakeLearner, Thresholds, cloud
 
 SHORT = {"search.population": 5, "search.elite": 2, "search.generations": 2}
 SAMPLE = "40K"
