@@ -361,7 +361,7 @@ class ChatClient:
                 said = self._diagnosis.quote(problem)
                 kinds[problem.kind] += 1
                 tries += 1
-                too_long = overflow(problem)
+                too_long = overflow(problem, max_tokens)
                 if too_long:  # the message may name max_tokens, which the server accepts
                     max_tokens = _shortened(too_long, question.max_tokens, max_tokens)
                 else:

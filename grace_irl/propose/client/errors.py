@@ -165,6 +165,9 @@ _OVERFLOW = re.compile(
     r"|`inputs` (?:tokens \+|must have less)|input token count\b.*\bexceeds|exceed the configured limit of",
     re.IGNORECASE,
 )
+# Groq, with status 413, and OpenAI, with 429: "Request too large for `x` … on tokens per minute (TPM): Limit 6000,
+# Requested 7432, please reduce your message size". No wait helps. The server counts `max_tokens` with the prompt.
+_TOO_LARGE = re.compile(r"Request too large for .*: Limit (\d+), Requested (\d+)", re.DOTALL)
 # Patterns for the maximum tokens of an answer.
 _ANSWER = (
     # OpenAI: "max_tokens is too large: 32000. This model supports at most 16384 completion tokens, whereas you"
@@ -193,9 +196,18 @@ _KEY = re.compile(r"\bAPI key (?:not valid|expired|is invalid)|\b(?:invalid|inco
 _NOWHERE = re.compile(r"^\W*$|\bnot found\W*$|\binvalid url\b|^\s*<", re.IGNORECASE)
 
 
-def overflow(failure: CallFailure) -> ContextOverflow | None:
-    """Return the error for a request that exceeds the model's context; None for any other failure."""
+def overflow(failure: CallFailure, max_tokens: int = 0) -> ContextOverflow | None:
+    """Return the error for a request that exceeds the model's context; None for any other failure.
+
+    An account's limit of tokens per minute counts as the context if it is too low for the request.
+
+    Args:
+        failure: the refusal.
+        max_tokens: maximum tokens of an answer in the request.
+    """
     body = failure.body or {}
+    if failure.status in (413, 429) and (found := _TOO_LARGE.search(failure.said)):
+        return ContextOverflow(int(found[1]), max(int(found[2]) - max_tokens, 1))
     if failure.status not in (400, 413, 422, 500) or longest_answer(failure):
         return None
     # llama.cpp answers with status 400 or 500, depending on its version. `body` has both numbers of tokens.

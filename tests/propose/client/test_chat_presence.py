@@ -191,6 +191,22 @@ def test_the_answer_is_shortened_before_the_prompt(server: ChatServer, prompt_to
             talk.texts()
 
 
+@pytest.mark.parametrize("status", [413, 429])
+def test_tokens_per_minute_that_are_too_few_for_a_request_bound_it_at_once(server: ChatServer, status: int) -> None:
+    """As Groq and OpenAI have it: status 429 means a wait otherwise."""
+
+    def rule(sent: dict[str, Any]) -> Any:
+        total = 3000 + sent["max_tokens"]
+        said = (
+            f"Request too large for model `x` on tokens per minute (TPM): Limit 6000, Requested {total}, please reduce"
+        )
+        return says.error(status, said, code="rate_limit_exceeded") if total > 6000 else None
+
+    server.rule = rule
+    assert Talk(server, max_tokens=8000).texts() == server.served
+    assert [sent["max_tokens"] for sent in server.payloads] == [8000, 3000]
+
+
 def test_a_refusal_that_names_max_tokens_shortens_the_answer_only(server: ChatServer) -> None:
     """As Anthropic has it: the parameter keeps its name, and no note says that it is refused."""
 

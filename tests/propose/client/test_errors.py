@@ -165,6 +165,24 @@ OVERFLOWS = {
         ),
         (32768, 40000),
     ),
+    "groq": (
+        failure(
+            "Request too large for model `llama-3.3-70b-versatile` in organization `org_x` service tier `on_demand` on "
+            "tokens per minute (TPM): Limit 6000, Requested 14810, please reduce your message size and try again.",
+            413,
+            type="tokens",
+            code="rate_limit_exceeded",
+        ),
+        (6000, 14810),
+    ),
+    "openai, tokens per minute": (
+        failure(
+            "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 342389. The input or output "
+            "tokens must be reduced in order to run successfully.",
+            429,
+        ),
+        (30000, 342389),
+    ),
     "openai, configured": (
         failure("Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000 tokens."),
         (272000, 300000),
@@ -186,6 +204,11 @@ def test_a_context_that_is_too_short(name: str) -> None:
         failure("temperature must be non-negative, got -3.0"),
         failure("internal error: context length", 500),
         failure("the context length is fine", 429),
+        failure(
+            "Rate limit reached for model `x` on tokens per minute (TPM): Limit 6000, Used 5034, Requested 1443. "
+            "Please try again in 4.77s.",
+            429,
+        ),
     ],
 )
 def test_what_is_no_overflow(given: CallFailure) -> None:
