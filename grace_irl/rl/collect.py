@@ -13,7 +13,7 @@ from grace_irl.demos.kind_rule import choose_observed, of_kind
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Role, Trajectory
 from grace_irl.errors import GraceError, InputError
 from grace_irl.rewards.view import StateView, instruction_of
-from grace_irl.rl.environments import make, quiet
+from grace_irl.rl.environments import make, quiet, success_in
 from grace_irl.rl.near_miss import NO_OTHER_TASK, OUT_OF_TIME, RIGHT_TASK_DONE, NearMissPolicy
 from grace_irl.rl.policies import ActingPolicy, PolicyDoneError, PolicyFailureError, make_policy
 
@@ -75,8 +75,9 @@ def collect(
 ) -> Demonstrations:
     """Play episodes until `episodes` of them are kept.
 
-    If the environment has a goal, an expert's episode that misses the goal is left out. A negative episode that reaches
-    the goal is left out too, because it would be a false negative.
+    If the environment has a goal, or tells in `info` whether one was reached (`environments.SUCCESS`), an expert's
+    episode that misses the goal is left out. A negative episode that reaches the goal is left out too, because it would
+    be a false negative.
 
     In a near miss (`near_miss`), BabyAI's bot does another task of the same world, such as going to another object. In
     a level of our own (`grace_irl.rl.levels`), a script does the other task. The instruction and the rewards are those
@@ -141,7 +142,7 @@ def collect(
             if role == "negative" and success and not keep_successes:
                 count.dropped_successes += 1
                 continue
-            if role == "expert" and view.has_goal and not success:
+            if role == "expert" and success is False:
                 count.failures["goal not reached"] += 1
                 continue
             kept.append(Demonstration(trajectory, role, task or env_id))
@@ -193,11 +194,11 @@ def _require_near_miss(policy: str, role: Role, *, keep_successes: bool) -> None
         raise InputError("--near-miss with --keep-successes; expected one of them: a near miss never reaches the goal")
 
 
-def rollout(environment: Any, view: StateView, policy: ActingPolicy, seed: int) -> tuple[Trajectory, bool]:
+def rollout(environment: Any, view: StateView, policy: ActingPolicy, seed: int) -> tuple[Trajectory, bool | None]:
     """Play one episode to its end, or until the policy is done.
 
     Returns:
-        The trajectory with its final state, and whether it reached the goal.
+        The trajectory with its final state, and whether it reached the goal; None if nothing tells.
 
     Raises:
         PolicyFailureError: the policy cannot continue the episode.
@@ -211,13 +212,15 @@ def rollout(environment: Any, view: StateView, policy: ActingPolicy, seed: int) 
     rewards: list[float] = []
     log_probs: list[float | None] = []
     terminated = truncated = False
+    success: bool | None = None
     while not (terminated or truncated):
         try:
             action, log_prob = policy.act(states[-1])
         except PolicyDoneError:
             truncated = True
             break
-        observation, reward, terminated, truncated, _ = environment.step(action)
+        observation, reward, terminated, truncated, info = environment.step(action)
+        success = success_in(info, success)
         states.append(view.state(environment, observation))
         actions.append(action)
         rewards.append(float(reward))
@@ -235,4 +238,6 @@ def rollout(environment: Any, view: StateView, policy: ActingPolicy, seed: int) 
         truncated=bool(truncated),
         source=f"{view.metadata.environment} seed {seed}",
     )
-    return trajectory, view.success(bool(terminated), rewards[-1])
+    if success is None and view.has_goal:
+        success = view.success(bool(terminated), rewards[-1])
+    return trajectory, success

@@ -31,6 +31,13 @@ SUCCESS = ("is_success", "success")
 """Keys in the `info` of a step that show whether the episode reached the goal. Stable-Baselines3 uses the first key.
 The mazes of Gymnasium-Robotics use the second key."""
 
+
+def success_in(info: Mapping[str, Any], before: bool | None = None) -> bool | None:
+    """Whether the episode reached its goal, according to the `info` of a step; `before` if the step does not tell."""
+    told = next((info[key] for key in SUCCESS if key in info), None)
+    return before if told is None else bool(told)
+
+
 _FORM = "package.module:function or file.py:function, a function without arguments that returns an environment"
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
 from grace_irl.rl.curve import Point
-from grace_irl.rl.environments import SUCCESS, quiet
+from grace_irl.rl.environments import quiet, success_in
 from grace_irl.rl.method import Policy
 
 if TYPE_CHECKING:
@@ -44,9 +44,7 @@ class EpisodeSums:
         """Add one step."""
         self.total += reward
         self.length += not info.get("absorbed", False)
-        told = next((info[key] for key in SUCCESS if key in info), None)
-        if told is not None:
-            self.success = bool(told)
+        self.success = success_in(info, self.success)
         for key, value in numbers_of(info).items():
             if key.startswith(COMPONENTS):
                 self.components[key] = self.components.get(key, 0.0) + value

@@ -55,6 +55,47 @@ def test_negatives_that_succeed_are_dropped_and_counted() -> None:
     assert "--keep-successes" in line
 
 
+LINE = """
+import gymnasium
+
+
+class Line(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-9, 9, (1,))
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x, self.steps = 0.0, 0
+        return self.seen(), {}
+
+    def seen(self):
+        return self.observation_space.low * 0 + self.x
+
+    def step(self, action):
+        self.x, self.steps = self.x + 2 * action - 1, self.steps + 1
+        reached = self.x > 1
+        return self.seen(), 0.0, False, self.steps == 4, {"is_success": reached} if KNOWN or reached else {}
+
+
+def make():
+    return Line()
+"""
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_an_environment_may_tell_by_info_that_its_goal_is_reached(known: bool, tmp_path: Path) -> None:
+    """If it tells in no step whether the goal is missed, an expert's episode is kept."""
+    (tmp_path / "line.py").write_text(f"KNOWN = {known}\n{LINE}")
+    of_negatives, of_experts = EpisodeTally(), EpisodeTally()
+    place = f"{tmp_path / 'line.py'}:make"
+    negatives = collect(place, "random", 8, "negative", tally=of_negatives)
+    experts = collect(place, "random", 8, "expert", tally=of_experts)
+    assert max(item.trajectory.states[-1, 0] for item in negatives) <= 1
+    assert of_negatives.dropped_successes > 0
+    assert bool(min(item.trajectory.states[-1, 0] for item in experts) > 1) is known
+    assert bool(of_experts.failures["goal not reached"]) is known
+
+
 def test_random_log_probs() -> None:
     (grid,) = collect(GO_TO_OBJ, "random", 1, "negative", max_steps=5)
     np.testing.assert_allclose(grid.trajectory.log_probs, [-math.log(7)] * 5)

@@ -21,6 +21,7 @@ from grace_irl.rl.collect import collect
 from grace_irl.rl.evaluation import Rollout
 from grace_irl.runs.auditing import stored_audit
 from grace_irl.runs.config import resolve
+from grace_irl.runs.expand.expanding import with_outcome
 from grace_irl.runs.expand.expansion import is_expansion, resume, start
 from grace_irl.runs.expand.learner import PpoLearner, form_of
 from grace_irl.runs.expand.round import Round, episodes, favourite
@@ -341,3 +342,11 @@ def test_a_policy_that_explores_on_goes_on_where_the_reward_changed(tmp_path: Pa
     run = begun(tmp_path / "run", learner, **{"expand.rounds": 3})
     assert [each.changed for each in run.rounds] == [True, True, False, False]
     assert [on for _, _, on in learner.trained] == [False, True, True]
+
+
+@pytest.mark.parametrize(("told", "success"), [((True, None, None), None), ((True, False, False), 1 / 3)])
+def test_a_round_has_a_success_rate_if_every_rollout_has_told(
+    told: Sequence[bool | None], success: float | None
+) -> None:
+    played = [Rollout(cloud(0.0, seed), 1.0, each, {}) for seed, each in enumerate(told)]
+    assert with_outcome(Round(1), played).success == success

@@ -23,7 +23,7 @@ from grace_irl.errors import InputError
 from grace_irl.evaluate.separation import Metrics
 from grace_irl.methods.grace import EvolutionConfig
 from grace_irl.rewards.file import read_reward
-from grace_irl.rl.evaluation import Rollout
+from grace_irl.rl.evaluation import Performance, Rollout
 from grace_irl.runs import fit as fits
 from grace_irl.runs import proposers
 from grace_irl.runs.budget import Prices, spending
@@ -180,7 +180,7 @@ class Expanding:
         told = self._told(run.reward_path, new) if new else None
         enough = self._config.expand.enough
         return replace(
-            _with_outcome(this, episodes),
+            with_outcome(this, episodes),
             alike=sum(alike),
             new_accuracy=None if told is None else told.accuracy,
             new_fitness=None if told is None else told.fitness,
@@ -405,18 +405,16 @@ class Expanding:
         return done
 
 
-def _with_outcome(this: Round, episodes: Sequence[Rollout]) -> Round:
+def with_outcome(this: Round, episodes: Sequence[Rollout]) -> Round:
     """Complete the round's record with return, success and components of the environment's own reward."""
-    totals = np.array([each.total for each in episodes])
-    known = [each.success for each in episodes if each.success is not None]
-    names = sorted({name for each in episodes for name in each.components})
+    found = Performance.of(episodes).point(this.steps)
     return replace(
         this,
         rollouts=len(episodes),
-        mean=float(totals.mean()),
-        deviation=float(totals.std()),
-        success=float(np.mean(known)) if known else None,
-        components={name: float(np.mean([each.components.get(name, 0.0) for each in episodes])) for name in names},
+        mean=found.mean,
+        deviation=found.deviation,
+        success=found.success,
+        components=found.components,
     )
 
 
