@@ -143,15 +143,16 @@ def fields_of(source: str) -> tuple[str, ...]:
 
 
 def reads_of(source: str) -> Reads:
-    """The form of the states that an exported file's program reads, as far as the file names it.
+    """The form of the states and actions that an exported file's program reads, as far as the file names it.
 
-    The docstring of the file has a line such as `states: grid (7, 7, 3)`, and for records one such as
-    `parts: {'goal': (3,), 'said': 'text'}`. The file is not run.
+    The docstring of the file has a line such as `states: grid (7, 7, 3)`, for records one such as
+    `parts: {'goal': (3,), 'said': 'text'}`, and if the program reads actions one such as `actions: (2,)`. The file is
+    not run.
 
     Raises:
         InputError: the line `parts` cannot be read.
     """
-    return Reads.of(_fact(source, "states"), _fact(source, "parts"))
+    return Reads.of(_fact(source, "states"), _fact(source, "parts"), _fact(source, "actions"))
 
 
 def label_of(source: str) -> str:

@@ -1,16 +1,20 @@
-"""The form of the states that a program reads, from two facts in the docstring of its exported file.
+"""The form of the states and actions that a program reads, from facts in the docstring of its exported file.
 
 The fact `states` names the kind and, if all states have one shape, this shape, such as `vector (4,)`. The fact `parts`
-holds the names and shapes of the parts of a record, such as `{'goal': (3,), 'said': 'text'}`.
+holds the names and shapes of the parts of a record, such as `{'goal': (3,), 'said': 'text'}`. The fact `actions` is the
+shape of an action, `()` for a single number. Only programs that read actions have it.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
 from grace_irl.states import KINDS, kind_of_state
@@ -28,6 +32,22 @@ def states_fact(kind: StateKind, every: Iterable[States]) -> str:
     shapes = {kind.shape(states) for states in every}
     shape = shapes.pop() if len(shapes) == 1 else ()
     return f"{kind.name} {shape}" if shape else kind.name
+
+
+def shape_of_actions(every: Iterable[NDArray[Any] | None]) -> Shape:
+    """The shape of an action, if all have one; else None. `every` holds the actions of each trajectory."""
+    shapes = {None if actions is None else actions.shape[1:] for actions in every}
+    return shapes.pop() if len(shapes) == 1 else None
+
+
+def shaped(actions: NDArray[Any], shape: Shape) -> NDArray[Any]:
+    """Actions `(n, ...)` in this shape, if each has as many numbers; else as they are.
+
+    A table with one column of actions has a single number for each step, where an environment may have a vector.
+    """
+    if shape is None or actions.shape[1:] == shape or math.prod(actions.shape[1:]) != math.prod(shape):
+        return actions
+    return actions.reshape(len(actions), *shape)
 
 
 def written(layout: Sequence[PartLayout]) -> str:
@@ -66,29 +86,47 @@ def difference(expected: Mapping[str, Shape], found: Mapping[str, Shape]) -> str
 
 @dataclass(frozen=True)
 class Reads:
-    """The form of the states that a program reads.
+    """The form of the states and actions that a program reads.
 
     Attributes:
         kind: name of the states' kind; "" if unknown.
         parts: the shape of each part of a record; {} for states without parts, or if unknown.
         shape: the one shape of all states of the demonstrations; None if they have several shapes or none, or if
             unknown. Only vectors must have this shape, because programs may read grids and images of any size.
+        actions: the one shape of all actions of the demonstrations; None if unknown, or if the program reads none.
     """
 
     kind: str = ""
     parts: dict[str, Shape] = field(default_factory=dict)
     shape: Shape = None
+    actions: Shape = None
 
     @classmethod
-    def of(cls, states: str, parts: str) -> Reads:
-        """The form that the facts `states` and `parts` name. A missing fact is the text "".
+    def of(cls, states: str, parts: str, actions: str = "") -> Reads:
+        """The form that the facts `states`, `parts` and `actions` name. A missing fact is the text "".
 
         Raises:
             InputError: `parts` cannot be read.
         """
         kind, _, shape = states.partition(" ")
-        sides = re.fullmatch(r"\((\d+(?:, \d+)*),?\)", shape)
-        return cls(kind, parts_in(parts), tuple(map(int, sides[1].split(", "))) if sides else None)
+        return cls(kind, parts_in(parts), _shape_in(shape), () if actions == "()" else _shape_in(actions))
+
+    def taken(self, actions: NDArray[Any], name: str) -> NDArray[Any]:
+        """Actions `(n, ...)` in the shape that the program reads (`shaped`).
+
+        Args:
+            actions: the actions.
+            name: name of the reward, for messages.
+
+        Raises:
+            InputError: an action has another number of components.
+        """
+        found = shaped(actions, self.actions)
+        if self.actions is not None and found.shape[1:] != self.actions:
+            raise InputError(
+                f"{name}: actions of shape {found.shape[1:]}; expected {self.actions}, as the reward reads them"
+            )
+        return found
 
     def require(self, kind: StateKind, states: States, name: str) -> None:
         """Check that the states of a trajectory have this form.
@@ -153,6 +191,12 @@ def unfit(name: str, wrong: str) -> str:
         f"{name}: observations with {wrong}: choose the environment of the demonstrations, or give it a wrapper that "
         "shows them"
     )
+
+
+def _shape_in(text: str) -> Shape:
+    """A shape other than () in a text such as "(3, 4)"; None in any other text."""
+    sides = re.fullmatch(r"\((\d+(?:, \d+)*),?\)", text)
+    return tuple(map(int, sides[1].split(", "))) if sides else None
 
 
 def _said(shape: Shape) -> str:

@@ -130,6 +130,7 @@ class RewardFile:
             workers=workers,
             allow_weak=allow_weak_sandbox,
             sandbox=sandbox,
+            reads=self.reads,
             limits=limits,
         ).rewards(found)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -105,7 +106,7 @@ class _Runner:
 
     Args:
         name: the program's name in messages.
-        reads: the form of the states that the program reads.
+        reads: the form of the states and actions that the program reads.
     """
 
     def __init__(self, name: str, reads: Reads) -> None:
@@ -117,6 +118,15 @@ class _Runner:
         if begins and self._layout is None:
             self._reads.require_state(begins[0].state, self._name)
             self._layout = self._layout_of(begins[0].state)
+
+    def _taken(self, actions: Any) -> Any:
+        """Actions in the shape that the program reads. What is no array is left to the checks of the turn."""
+        return self._reads.taken(actions, self._name) if isinstance(actions, np.ndarray) and actions.ndim else actions
+
+    def _fitting(self, trajectory: Trajectory) -> Trajectory:
+        """A trajectory with its actions in the shape that the program reads."""
+        taken = self._taken(trajectory.actions)
+        return trajectory if taken is trajectory.actions else replace(trajectory, actions=taken)
 
     def _layout_of(self, state: Any) -> StateLayout:
         kind = kind_of_state(state, self._name)
@@ -165,7 +175,7 @@ class InProcessRunner(_Runner):
 
     def rewards(self, trajectories: Sequence[Trajectory]) -> list[Floats]:
         """See `RewardRunner`."""
-        return [self._along(trajectory) for trajectory in trajectories]
+        return [self._along(self._fitting(trajectory)) for trajectory in trajectories]
 
     def turn(
         self,
@@ -185,7 +195,7 @@ class InProcessRunner(_Runner):
                 self._layouts[begin.slot] = self._layout
             else:
                 self._layouts[begin.slot] = self._layout_of(begin.state)
-        return self._turn(slots, actions, states, begins, terms=self._terms)[0]
+        return self._turn(slots, self._taken(actions), states, begins, terms=self._terms)[0]
 
     def post(
         self,
@@ -286,6 +296,7 @@ class SandboxedRunner(_Runner):
         """See `RewardRunner`."""
         if not trajectories:
             return []
+        trajectories = [self._fitting(trajectory) for trajectory in trajectories]
         with ExitStack() as stack:
             sandbox = self._sandbox
             if sandbox is None:
@@ -307,7 +318,7 @@ class SandboxedRunner(_Runner):
         begins: Sequence[Begin] = (),
     ) -> TurnRewards:
         """See `RewardRunner`."""
-        return self._running(begins).turn(slots, actions, states, begins)
+        return self._running(begins).turn(slots, self._taken(actions), states, begins)
 
     def post(
         self,
@@ -317,7 +328,7 @@ class SandboxedRunner(_Runner):
         begins: Sequence[Begin] = (),
     ) -> None:
         """See `RewardRunner`. The child process computes the rewards while this process goes on."""
-        self._running(begins).post(slots, actions, states, begins)
+        self._running(begins).post(slots, self._taken(actions), states, begins)
 
     def settle(self) -> list[TurnRewards]:
         """See `RewardRunner`."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Demonstration, Trajectory
 from grace_irl.errors import InputError
+from grace_irl.programs.parts import shaped
 from grace_irl.rl.method import PolicyProblem
 from grace_irl.rl.policies import value_counts
 
@@ -130,8 +131,7 @@ def _episode(trajectory: Trajectory, problem: PolicyProblem, space: Any, method:
     counts = value_counts(space)
     if counts is not None:
         start = getattr(space, "start", 0)
-        if taken[0].size == counts.size:
-            taken = taken.reshape(len(taken), *counts.shape)
+        taken = shaped(taken, counts.shape)
         if taken.shape[1:] != counts.shape or not (
             np.equal(np.mod(taken, 1), 0).all() and (start <= taken).all() and (taken < start + counts).all()
         ):
@@ -142,6 +142,7 @@ def _episode(trajectory: Trajectory, problem: PolicyProblem, space: Any, method:
         # The distribution that Stable-Baselines3 has for MultiBinary actions reads floats only.
         taken = taken.astype(np.float32 if isinstance(space, MultiBinary) else np.int64)
     else:
+        taken = shaped(taken, space.shape)
         if taken.shape[1:] != space.shape:
             raise InputError(
                 f"{method}: {where} has actions of shape {taken.shape[1:]}; expected {space.shape} for {space}: "

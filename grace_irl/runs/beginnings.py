@@ -187,7 +187,7 @@ def _best_of(folder: Path, most: int) -> list[GivenProgram]:
     with opened(folder) as (store, _):
         scores = [candidate(record) for record in store.records().values()]
         best, fields = store.meta("best"), names_of(store.meta("fields"))
-        reads = Reads.of(store.meta("states"), store.meta("parts"))
+        reads = Reads.of(store.meta("states"), store.meta("parts"), store.meta("actions"))
     order = [each.program for each in ranked(s for s in scores if s.evaluation.valid and s.evaluation.complete)]
     order.sort(key=lambda each: each.id != best)
     if not order:

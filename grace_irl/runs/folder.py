@@ -21,7 +21,7 @@ from grace_irl.contents import require_no_links
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import GraceError, InputError
 from grace_irl.programs.components import numbered
-from grace_irl.programs.parts import states_fact, written
+from grace_irl.programs.parts import shape_of_actions, states_fact, written
 from grace_irl.propose.goals import GoalAnswer
 from grace_irl.runs import acting
 from grace_irl.runs.acting import plain_acting
@@ -140,6 +140,8 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
             if problem.items:
                 kind = problem.metadata.state_kind
                 store.set_meta("states", states_fact(kind, (item.trajectory.states for item in problem.items)))
+                shape = shape_of_actions(item.trajectory.actions for item in problem.items)
+                store.set_meta("actions", "" if shape is None else str(shape))
                 if kind.has_parts:
                     store.set_meta("parts", written(kind.layout(problem.items[0].trajectory.states)))
             store.add_goals(goals)

@@ -32,7 +32,7 @@ def export_record(record: Record, store: Store, config: Config) -> str:
     """
     account = method_of(config).account
     numbers = account.calibrated(record.evaluation)
-    known = {name: store.meta(name) for name in ("label", "states", "fields", "parts")}
+    known = {name: store.meta(name) for name in ("label", "states", "fields", "parts", "actions")}
     text = export_source(
         record.program.source,
         title=f"A reward {account.made} by grace-irl {__version__}.",
@@ -51,6 +51,7 @@ def facts(
     states: str = "",
     fields: str = "",
     parts: str = "",
+    actions: str = "",
 ) -> list[tuple[str, str]]:
     """Facts about a program as pairs (name, text): its scores, its data and its origin.
 
@@ -64,6 +65,7 @@ def facts(
         fields: names of the components of a state vector by their places, such as "x0 z_torso, x1 angle_torso"; ""
             without names.
         parts: names and shapes of the parts of a state (`grace_irl.programs.parts`); "" for states without parts.
+        actions: shape of an action; "" if unknown.
     """
     account = method_of(config).account
     lines = [
@@ -80,6 +82,8 @@ def facts(
         lines.append(("fields", fields))
     if parts:
         lines.append(("parts", parts))
+    if actions and record.program.takes_action:
+        lines.append(("actions", actions))
     if config.data.files:
         lines.append(("demos", ", ".join(map(short, (*config.data.files, *config.data.negatives)))))
     lines += [

@@ -217,7 +217,8 @@ def _run(file: RewardFile, trajectories: Sequence[Trajectory], sandbox: Sandbox,
     """
     for each in trajectories:
         file.reads.require(each.state_kind, each.states, "demonstrations")
-    return SandboxedRunner(file.source, str(file.path), sandbox=sandbox, limits=limits).rewards(trajectories)
+    runner = SandboxedRunner(file.source, str(file.path), sandbox=sandbox, reads=file.reads, limits=limits)
+    return runner.rewards(trajectories)
 
 
 def _outlines(

@@ -191,3 +191,35 @@ def test_an_environment_with_vectors_of_another_length_is_refused(tmp_path: Path
     sb3 = pytest.importorskip("stable_baselines3.common.vec_env")
     with pytest.raises(InputError, match=said):
         reward.wrap_vec(sb3.DummyVecEnv([lambda: Shows(4)]))
+
+
+@pytest.mark.parametrize("reads", ["state, action, next_state", "state"])
+def test_a_reward_from_a_table_takes_actions_as_the_table_has_them(reads: str, tmp_path: Path) -> None:
+    """A column has single numbers, and the environment vectors of one. The first row of an episode is its start."""
+    gymnasium = pytest.importorskip("gymnasium")
+
+    class Slope(gymnasium.Env):  # type: ignore[name-defined,misc]
+        observation_space, action_space = gymnasium.spaces.Box(-9, 9, (2,)), gymnasium.spaces.Box(-1, 1, (1,))
+
+        def reset(self, **_: object) -> tuple[object, dict[str, object]]:
+            return np.zeros(2, np.float32), {}
+
+        def step(self, action: object) -> tuple[object, float, bool, bool, dict[str, object]]:
+            return np.zeros(2, np.float32), 0.0, False, False, {}
+
+    rows = "".join(
+        f"{number},{step},0.{number},{(-1) ** step * (number % 2)},{'negative' if number % 2 else 'expert'}\n"
+        for number in range(4)
+        for step in range(5)
+    )
+    (tmp_path / "demos.csv").write_text(f"episode,x,y,action,role\n{rows}")
+    paid = "1.0 - action ** 2" if "action" in reads else "float(state[1])"
+    (tmp_path / "mine.py").write_text(f"class Reward:\n    def reward_fn(self, {reads}):\n        return {paid}\n")
+    run = grace_irl.fit(
+        tmp_path / "demos.csv", out=tmp_path / "run", start_from=[tmp_path / "mine.py"], max_calls=1, label="all"
+    )
+    found = grace_irl.load_reward(run.reward_path)
+    assert found.reads.actions == (() if "action" in reads else None)
+    environment = found.wrap(Slope())
+    environment.reset(seed=0)
+    assert environment.step(np.array([0.5], np.float32))[1] == (0.75 if "action" in reads else 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import GraceError, InputError
+from grace_irl.programs.parts import Reads
 from grace_irl.rewards import InProcessRunner, RewardRunner, SandboxedRunner
 from grace_irl.sandbox.protocol import Limits
 from grace_irl.sandbox.session import Begin
@@ -42,6 +44,29 @@ def test_a_turn_in_the_sandbox_has_the_limits_of_a_run() -> None:
 def test_transitions_need_actions() -> None:
     with pytest.raises(InputError, match="rewards transitions, and a trajectory has no actions"):
         InProcessRunner(MOVES, "r").rewards([Trajectory(np.zeros((3, 1)))])
+
+
+SQUARES = "class Reward:\n    def reward_fn(self, state, action, next_state):\n        return 1.0 - {action} ** 2\n"
+
+
+@pytest.mark.parametrize("runner", [InProcessRunner, SandboxedRunner])
+@pytest.mark.parametrize(("shape", "action"), [((), "action"), ((1,), "action[0]")])
+def test_actions_come_in_the_shape_of_those_that_the_program_was_fitted_to(
+    runner: type[InProcessRunner | SandboxedRunner], shape: tuple[int, ...], action: str
+) -> None:
+    states, taken = np.zeros((3, 1)), np.array([0.5, 1.0])
+    with runner(SQUARES.format(action=action), "r", reads=Reads(actions=shape)) as made:
+        for actions in (taken, taken[:, None]):
+            (rewards,) = made.rewards([Trajectory(states, actions)])
+            assert rewards[1:].tolist() == [0.75, 0.0]
+            made.turn((), None, (), [Begin(0, states[0], "")])
+            assert made.turn((0,), actions[:1], [states[1]]).rewards.tolist() == [0.75]
+            made.post((0,), actions[1:], [states[2]])
+            assert made.settle()[0].rewards.tolist() == [0.0]
+        with pytest.raises(
+            InputError, match=rf"actions of shape \(2,\); expected {re.escape(str(shape))}, as the reward"
+        ):
+            made.rewards([Trajectory(states, np.zeros((2, 2)))])
 
 
 @pytest.mark.parametrize("runner", [InProcessRunner, SandboxedRunner])

@@ -70,8 +70,14 @@ def test_continuous_actions_are_clipped_to_what_can_be_done() -> None:
     assert not found.ended
 
 
-@pytest.mark.parametrize("actions", [np.zeros(3), np.zeros((3, 2)), np.zeros((3, 1, 1))])
-def test_continuous_actions_of_another_shape_are_refused(actions: Any) -> None:
+def test_continuous_actions_may_be_single_numbers_where_vectors_of_one_are_taken() -> None:
+    """As a table with one column of actions has them."""
+    (found,) = expert_episodes(pendulum(Trajectory(np.zeros((4, 3)), np.array([-1.0, 0.5, 1.0]))), "gail")
+    np.testing.assert_array_equal(found.actions, np.array([[-1], [0.5], [1]], np.float32))
+
+
+@pytest.mark.parametrize("actions", [np.zeros((3, 2)), np.zeros((3, 1, 2))])
+def test_continuous_actions_of_another_size_are_refused(actions: Any) -> None:
     with pytest.raises(InputError, match=r"gail: .* expected \(1,\) for Box.*another environment"):
         expert_episodes(pendulum(Trajectory(np.zeros((4, 3)), actions)), "gail")
 

@@ -22,6 +22,7 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Split
 from grace_irl.errors import InputError
 from grace_irl.evaluate.separation import Metrics
 from grace_irl.methods.grace import EvolutionConfig
+from grace_irl.programs.parts import shape_of_actions, shaped
 from grace_irl.rewards.file import read_reward
 from grace_irl.rl.evaluation import Performance, Rollout
 from grace_irl.runs import fit as fits
@@ -221,12 +222,17 @@ class Expanding:
         """Turn rollouts into negatives.
 
         A rollout gets the task of the first demonstration with an equal instruction. If there is none, it gets the
-        first task of the demonstrations.
+        first task of the demonstrations. Its actions get the shape of the demonstrations' actions.
         """
         tasks = {item.trajectory.extra_info: item.task for item in reversed(self._demonstrations)}
         other = self._demonstrations.tasks[0]
-        trajectories = [each.trajectory for each in episodes]
-        return [Demonstration(each, "negative", tasks.get(each.extra_info, other)) for each in trajectories]
+        shape = shape_of_actions(item.trajectory.actions for item in self._demonstrations)
+        found = []
+        for each in (episode.trajectory for episode in episodes):
+            actions = None if each.actions is None else shaped(each.actions, shape)
+            played = replace(each, actions=actions)
+            found.append(Demonstration(played, "negative", tasks.get(each.extra_info, other)))
+        return found
 
     def _told(self, reward: Path, new: Sequence[Demonstration]) -> Metrics:
         """Compute the metrics of a reward on the experts and the new negatives."""
