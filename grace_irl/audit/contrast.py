@@ -34,7 +34,10 @@ MOST_INSTRUCTIONS = 12
 MOST_STATES = 10_000
 """Maximum number of states on which a program runs in one call of `swaps`.
 
-Episodes beyond the maximum are left out. The first episode always runs."""
+Episodes beyond the maximum are left out. The first `LEAST` episodes always run, with fewer instructions if they are
+long."""
+LEAST = 3
+"""Number of expert episodes that are always examined."""
 EXCHANGED = 5
 """Maximum number of words that `by_word` tries in place of one word of an instruction."""
 
@@ -230,8 +233,12 @@ def swaps(
     for item in experts:
         own = item.trajectory.extra_info
         given = instructions.get((item.task, own)) or instructions.get((item.task, " ".join(own.split())), [])
-        states += len(given) * len(item.trajectory.states)
-        if given and (not chosen or states <= MOST_STATES):
+        length = len(item.trajectory.states)
+        if len(chosen) < LEAST:
+            most = max(1, MOST_STATES // (LEAST * length))
+            given = given[:: -(-len(given) // most) or 1]
+        if given and (len(chosen) < LEAST or states + len(given) * length <= MOST_STATES):
+            states += len(given) * length
             chosen.append((item, given))
     made = [(item, text) for item, given in chosen for text in given]
     if not made:

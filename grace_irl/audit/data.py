@@ -67,9 +67,9 @@ def _few(subject: Subject) -> Iterator[RewardWarning]:
             "bring more episodes, or hold some out (--held-out)",
         )
     elif held_out.episodes is not None:
-        items = (*subject.problem.train, *subject.problem.held_out)
+        train, tested = (subject.given(items) for items in (subject.problem.train, subject.problem.held_out))
+        items, trained = (*train, *tested), len(train)
         known = recordings(items)
-        trained = len(subject.problem.train)
         experts, negatives = (
             len(
                 {one for one, item in zip(known[trained:], items[trained:], strict=True) if item.positive.any() == side}

@@ -81,7 +81,11 @@ def _exchanged(subject: Subject) -> tuple[Contrast | None, list[RewardWarning]]:
     )
     found, asked = contrast(whole, words), StatedGoals.of(subject)
     if found.unpaid is None and asked.excused():
-        return None if whole_episode else found, []
+        if whole_episode:
+            return None, []
+        # An excuse is for a reward that needs no text. This one reads the text if most swaps leave the goal unpaid.
+        reads = found.doubtful_paid <= DOUBTFUL * found.doubtful
+        return found, list(_ignored(subject, found, asked)) if reads else []
     if whole_episode:
         return None, [each for each in _ignored(subject, found, asked) if each.code == "instruction-ignored"]
     of_words = list(_ignored(subject, found, asked)) or list(_unshown(subject, paid)) or list(_ends(subject, paid))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from grace_irl.audit.subject import Subject
 from grace_irl.audit.warning import RewardWarning
+from grace_irl.demos.labels import Labelled
 from grace_irl.evaluate.separation import EpisodeMetrics, Metrics
 from grace_irl.programs.parsing import parse
 
@@ -45,7 +46,7 @@ CLOSER = "search longer, or bring negative episodes that come close to a goal"
 def of_figures(subject: Subject) -> Iterator[RewardWarning]:
     """Warnings about the metrics of a reward."""
     metrics, side, episodes = subject.tested, subject.side, subject.tested.episodes
-    paid = _as_often(episodes) if episodes is not None else ""
+    paid = _as_often(episodes, *_paid_negatives(subject, metrics)) if episodes is not None else ""
     if metrics.accuracy < CHANCE:
         accuracy = f"its balanced accuracy on {side} states is {metrics.accuracy:.2f}, and 0.5 is chance"
         yield RewardWarning("no-difference", f"the reward hardly tells the sides apart: {accuracy}", ROLES)
@@ -55,8 +56,7 @@ def of_figures(subject: Subject) -> Iterator[RewardWarning]:
         if episodes.outranks is not None and episodes.outranks.value < RANKS and metrics.accuracy >= CHANCE:
             low = f"{side} experts outrank negatives with a probability of only {episodes.outranks}"
             yield RewardWarning("no-difference", low, ROLES)
-        yield from _by_episode(subject, episodes)
-        yield from _paid_in_training(subject)
+        yield from _by_episode(subject)
     yield from _failing_pays(subject)
     train = subject.separation.train
     if metrics is not train and _falls(train, metrics):
@@ -89,43 +89,77 @@ def of_source(subject: Subject) -> Iterator[RewardWarning]:
         )
 
 
-def _as_often(episodes: EpisodeMetrics) -> str:
+def _as_often(episodes: EpisodeMetrics, paid: int, negatives: int) -> str:
     """A clause with the shares of paid episodes, if negatives are paid nearly as often as experts; else ""."""
-    if episodes.hit is None or episodes.false is None or episodes.false.value < max(0.25, episodes.hit.value - 0.25):
+    if episodes.hit is None or not negatives or paid / negatives < max(0.25, episodes.hit.value - 0.25):
         return ""
     return (
-        f"negative episodes nearly as often as experts: {episodes.false.value:.0%} of {episodes.negatives} negatives, "
+        f"negative episodes nearly as often as experts: {paid / negatives:.0%} of {negatives} negatives, "
         f"and {episodes.hit.value:.0%} of {episodes.experts} experts at their goal"
     )
 
 
-def _by_episode(subject: Subject, episodes: EpisodeMetrics) -> Iterator[RewardWarning]:
-    side, (missed, early, false) = subject.side, _wrong(episodes)
+def _by_episode(subject: Subject) -> Iterator[RewardWarning]:
+    """Warnings about experts that are paid too little or too early, and about negatives that are paid.
+
+    Each kind of mistake counts on the held-out side. If there are too few there for a warning, it counts in training.
+    """
+    train, tested = subject.separation.train, subject.tested
+    known: set[str] = set()
+    for metrics in (tested, train) if tested is not train else (tested,):
+        for warning in _of_side(subject, metrics):
+            if warning.code not in known:
+                known.add(warning.code)
+                yield warning
+
+
+def _of_side(subject: Subject, metrics: Metrics) -> Iterator[RewardWarning]:
+    episodes = metrics.episodes
+    if episodes is None:
+        return
+    trained = metrics is subject.separation.train
+    side, items = ("training", subject.problem.train) if trained else ("held-out", subject.problem.held_out)
+    missed, early, _ = _wrong(episodes)
     if missed > max(SINGLE, WRONG * episodes.experts):
         count = episodes.experts - missed
         found = f"the reward pays only {count} of {episodes.experts} {side} experts at their goal"
         yield RewardWarning("misses", found, "search longer, or bring more expert episodes")
     if early > max(SINGLE, WRONG * episodes.experts):
         found = f"the reward pays {early} of {episodes.experts} {side} experts before their goal"
-        staying = _staying(subject)
+        staying = _staying(subject, items)
         if staying > early / 2:
             found, advice = f"{found}, {staying} of them in a state that equals the goal", MARKS
         else:
             advice = _closer(subject)
         yield RewardWarning("early", found, advice)
-    if _pays_negatives(episodes):
-        found = f"the reward pays {false} of {episodes.negatives} {side} negative episodes"
-        yield RewardWarning("false", found, _closer(subject))
+    paid, negatives = _paid_negatives(subject, metrics)
+    if paid > max(SINGLE, WRONG * negatives):
+        look = "look whether they do the task (report), " if trained and metrics is not subject.tested else ""
+        found = f"the reward pays {paid} of {negatives} {side} negative episodes"
+        yield RewardWarning("false", found, f"{look}{_closer(subject)}")
+
+
+def _paid_negatives(subject: Subject, metrics: Metrics) -> tuple[int, int]:
+    """Two counts: paid negatives, and all negatives. If more of the user's own are paid than of all, the user's own."""
+    episodes = metrics.episodes
+    if episodes is None or episodes.false is None:
+        return 0, 0
+    trained = metrics is subject.separation.train
+    items = subject.problem.train if trained else subject.problem.held_out
+    own = [subject.pays_anywhere(item) for item in subject.given(items) if not item.positive.any()]
+    if own and np.mean(own) > episodes.false.value:
+        return sum(own), len(own)
+    return _wrong(episodes)[2], episodes.negatives
 
 
 def _closer(subject: Subject) -> str:
     return CLOSER if subject.recorded else f"{CLOSER} (collect --near-miss)"
 
 
-def _staying(subject: Subject) -> int:
+def _staying(subject: Subject, items: Sequence[Labelled]) -> int:
     """Number of experts that are paid before their goal in a state that equals the goal."""
     count = 0
-    for item in subject.problem.held_out if subject.separation.held_out else subject.problem.train:
+    for item in items:
         goals = np.flatnonzero(item.positive)
         if len(goals) and item.demonstration.role == "expert":
             paid = np.flatnonzero(subject.values(item)[: goals[0]] > subject.threshold)
@@ -134,21 +168,6 @@ def _staying(subject: Subject) -> int:
                 all(np.array_equal(part[state], part[goal]) for part in parts) for state in paid for goal in goals
             )
     return count
-
-
-def _paid_in_training(subject: Subject) -> Iterator[RewardWarning]:
-    """A warning if the reward pays training negatives, but hardly any held-out negatives."""
-    train, tested = subject.separation.train, subject.tested
-    if tested is train or train.episodes is None or tested.episodes is None or _pays_negatives(tested.episodes):
-        return
-    if _pays_negatives(train.episodes):
-        count = _wrong(train.episodes)[2]
-        found = f"the reward pays {count} of {train.episodes.negatives} training negative episodes"
-        yield RewardWarning("false", found, f"look whether they do the task (report), {_closer(subject)}")
-
-
-def _pays_negatives(episodes: EpisodeMetrics) -> bool:
-    return _wrong(episodes)[2] > max(SINGLE, WRONG * episodes.negatives)
 
 
 def _failing_pays(subject: Subject) -> Iterator[RewardWarning]:
@@ -160,7 +179,7 @@ def _failing_pays(subject: Subject) -> Iterator[RewardWarning]:
     if subject.problem.rule == "all":
         return
     totals: dict[bool, list[float]] = {True: [], False: []}
-    for item in subject.problem.train:
+    for item in subject.given(subject.problem.train):
         values = subject.values(item)
         positive = bool(item.positive.any())
         if positive == (item.demonstration.role == "expert"):

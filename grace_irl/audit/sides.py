@@ -45,8 +45,12 @@ ALIKE = "bring negative episodes with the same values, such as the same goals an
 
 
 def of_sides(problem: Problem) -> Iterator[RewardWarning]:
-    """Warnings about properties that tell the sides apart, at most one for each code."""
-    items = list({item.trajectory.digest: item for item in problem.items}.values())
+    """Warnings about properties that tell the sides apart, at most one for each code.
+
+    Swaps are left out: they have the states of experts.
+    """
+    given = [item for item in problem.items if not item.demonstration.swapped]
+    items = list({item.trajectory.digest: item for item in given}.values())
     expert = np.array([item.positive.any() for item in items])
     if min(expert.sum(), (~expert).sum()) < LEAST:
         return

@@ -64,6 +64,14 @@ class Subject:
         """Whether the states are recorded on devices, so that no environment can make further episodes."""
         return self.problem.metadata.state_kind.annotated
 
+    def given(self, items: Sequence[Labelled]) -> list[Labelled]:
+        """These episodes without swaps. If the problem has no other negatives, all of them.
+
+        A swap has the states of an expert, so it shows nothing about the negatives that the user has given.
+        """
+        own = any(not item.positive.any() and not item.demonstration.swapped for item in self.problem.items)
+        return [item for item in items if not (own and item.demonstration.swapped)]
+
     def values(self, item: Labelled) -> NDArray[np.float64]:
         """Rewards along a trajectory of the problem, `(T+1,)`."""
         return self.rewards[item.trajectory.digest]
@@ -71,6 +79,10 @@ class Subject:
     def pays(self, item: Labelled) -> bool:
         """Whether the program pays a positive state of the trajectory."""
         return bool((self.values(item)[item.positive] > self.threshold).any())
+
+    def pays_anywhere(self, item: Labelled) -> bool:
+        """Whether the program pays any state of the trajectory."""
+        return bool((np.nan_to_num(self.values(item), nan=-np.inf) > self.threshold).any())
 
     def paid_experts(self) -> list[Labelled]:
         """Held-out experts whose goal is paid. If there are none, training experts whose goal is paid."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from grace_irl.audit.contrast import by_end, by_word
+from grace_irl.audit.contrast import by_end, by_instruction, by_word, swaps
 from grace_irl.demos.labels import label
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
 from tests.audit.bench import codes, drawn, examined, warned
@@ -397,3 +398,40 @@ def test_symbols_and_pictures_in_instructions_are_words() -> None:
     assert "one-instruction" not in saying("open 😀", "open 🎉", "open ☀️")
     assert "one-instruction" not in saying("write C++", "write C#")
     assert "one-instruction" in saying("open it", "Open it.", "open: it!", "“open” it…")
+
+
+def lit_of_a_kind(rng: np.random.Generator, role: Role) -> Trajectory:
+    """Lamps and doors of three colours: a negative lights one of the right kind and another colour."""
+    colour, kind, other = int(rng.integers(3)), int(rng.integers(2)), int(rng.integers(1, 3))
+    length = int(rng.integers(20, 30))
+    states = np.column_stack([np.zeros((length, 6)), rng.normal(size=length)])
+    states[-1, 2 * (colour if role == "expert" else (colour + other) % 3) + kind] = 1
+    return Trajectory(states, np.zeros(length - 1), extra_info=f"switch on {COLOURS[colour]} {('lamp', 'door')[kind]}")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_near_misses_in_one_word_do_not_excuse_a_reward_that_reads_no_other_word(seed: int) -> None:
+    """The excuse is for rewards that need no text: these near misses show nothing about "lamp" and "door"."""
+    given = drawn(lit_of_a_kind, count=40, seed=seed)
+    place = f"place = 2 * {COLOURS!r}.index(self.text.split()[2])\n"
+    found = warned(examined(given, f"{place}return float(state[place : place + 2].max())"), "words-ignored")
+    assert "replaces 'door', 'lamp'" in found.found
+    right = f"{place}return float(state[place + (self.text.split()[3] == 'door')])"
+    assert codes(examined(given, right)) == set()
+
+
+def test_long_episodes_leave_three_experts_with_other_instructions() -> None:
+    def walk(length: int, number: int) -> Demonstration:
+        return Demonstration(Trajectory(np.ones((length, 2)), extra_info=f"go to place {number}"), "expert")
+
+    def seen(lengths: list[int]) -> dict[int, int]:
+        items = [walk(length, number) for number, length in enumerate(lengths)]
+        experts = label(Demonstrations(Metadata("vector"), tuple(items)), "last").items
+        made = swaps(experts, by_instruction(experts), 0.0, lambda given: [np.ones(len(each.states)) for each in given],
+                     None)  # fmt: skip
+        return dict(sorted(Counter(int(swap.item.trajectory.extra_info.split()[-1]) for swap in made).items()))
+
+    assert seen([40] * 13) == dict.fromkeys(range(13), 12)
+    assert seen([40] * 3 + [900] + [40] * 9) == dict.fromkeys([*range(3), *range(4, 13)], 12)  # one is left out
+    assert seen([900] + [40] * 12) == {0: 3, **dict.fromkeys(range(1, 13), 12)}
+    assert seen([4000] * 13) == {0: 1, 1: 1, 2: 1}

@@ -214,8 +214,14 @@ def test_grids_of_two_worlds() -> None:
     reward = "return float(state[0, 0, 0] == 9)"
     sizes = examined(rooms({"expert": 4, "negative": 6}, {"expert": 1, "negative": 1}), reward)
     assert "the size of the grid" in warned(sizes, "constants").found
-    walls = examined(rooms({"expert": 4, "negative": 4}, {"expert": 1, "negative": 2}), reward)
-    assert "cell [1, 1, 1]" in warned(walls, "constants").found
+    two = rooms({"expert": 4, "negative": 4}, {"expert": 1, "negative": 2})
+    swapped = [
+        replace(item, role="negative", swapped=True, trajectory=replace(item.trajectory, extra_info="another task"))
+        for item in two
+        if item.role == "expert"
+    ]
+    for given in (two, replace(two, items=(*two.items, *swapped))):
+        assert "cell [1, 1, 1]" in warned(examined(given, reward), "constants").found
 
 
 @pytest.mark.parametrize("rule", ["last", "all"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -430,3 +431,53 @@ def test_no_environment_is_advised_for_screens() -> None:
     assert found["instruction-ignored"] == "record episodes that end at a wrong goal"
     every = examined(Demonstrations(Metadata("ui"), items), "return float('page' not in state)")
     assert warned(every, "false").advice == "search longer, or bring negative episodes that come close to a goal"
+
+
+@pytest.mark.parametrize(
+    ("state", "body", "code", "said"),
+    [
+        (-1, "state[0] > 0.95 and not listed", "misses", "pays only 38 of 45 training experts at their goal"),
+        (0, "state[0] > 0.95 or listed", "early", "pays 7 of 45 training experts before their goal"),
+    ],
+)
+def test_training_experts_that_are_paid_wrongly_though_no_held_out_one_is(
+    state: int, body: str, code: str, said: str
+) -> None:
+    data = drawn(reach, count=60)
+    train = label(split(data, 0.25, 0), "last").train
+    some = [tuple(map(float, item.trajectory.states[state])) for item in train if item.positive.any()][:7]
+    found = examined(data, f"listed = tuple(map(float, state)) in {some!r}\nreturn float({body})")
+    assert warned(found, code).found == f"the reward {said}"
+    assert codes(found) == {code}
+
+
+def with_copies_of_experts(given: Demonstrations, of_each: int = 3) -> Demonstrations:
+    """These demonstrations, and swaps: experts' episodes with instructions that they do not fulfil."""
+    swapped = [
+        replace(item, role="negative", swapped=True, trajectory=replace(item.trajectory, extra_info=f"not {number}"))
+        for item in given
+        if item.role == "expert"
+        for number in range(of_each)
+    ]
+    return replace(given, items=(*given.items, *swapped))
+
+
+@pytest.mark.parametrize("held_out", [0.25, 0.0])
+def test_swaps_do_not_hide_that_negatives_of_the_user_are_paid(held_out: float) -> None:
+    alike = drawn(lambda rng, _: reach(rng, "expert"), count=30)
+    told = f"if self.text.startswith('not'):\n    return 0.0\n{GOOD}"
+    found = examined(with_copies_of_experts(alike), told, held_out=held_out)
+    assert "negative episodes nearly as often as experts: 100% of" in warned(found, "no-difference").found
+    side = "held-out" if held_out else "training"
+    assert re.fullmatch(rf"the reward pays (\d+) of \1 {side} negative episodes", warned(found, "false").found)
+    good = examined(with_copies_of_experts(drawn(reach, count=30)), told, held_out=held_out)
+    assert codes(good) <= {"nothing-held-out", "one-instruction"}
+
+
+def test_swaps_are_no_held_out_negatives_of_the_user() -> None:
+    given = drawn(reach)
+    few = replace(given, items=(*given.items[:24], *given.items[24:28]))
+    found = warned(examined(with_copies_of_experts(few), GOOD), "few-episodes")
+    assert "only 6 expert and 1 negative episodes are held out" in found.found
+    alone = replace(given, items=given.items[:24])
+    assert "few-episodes" not in codes(examined(with_copies_of_experts(alone), GOOD))
