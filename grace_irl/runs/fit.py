@@ -369,7 +369,7 @@ def _searched(
         best=Best(best.program, best.evaluation),
         reward_path=paths.reward,
         reason=reason,
-        seconds=progress.seconds,
+        seconds=store.seconds(),
         programs=len(engine.records),
         calls=progress.calls,
         generations=progress.generation,
