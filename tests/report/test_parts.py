@@ -51,6 +51,10 @@ def test_demonstrations_without_a_trajectory_stand_for_the_files_too() -> None:
     assert (data.metadata, data.trouble) == (Metadata("vector"), "")
 
 
+def test_a_run_without_demonstrations_misses_none() -> None:
+    assert read(Config(), []).trouble == read(Config(), [], own=False).trouble == ""
+
+
 @pytest.mark.parametrize(
     ("train", "held_out", "words"),
     [
