@@ -153,7 +153,8 @@ def build(loaded: Collection[str] = (), method: str = "") -> typer.Typer:
         if hasattr(module, "settings"):
             settings = module.settings(method)
             command = with_settings(command, settings)
-            common = (*common, *(f"--{each.flag}" for each in settings if each.common))
+            if common:
+                common = (*common, *(f"--{each.flag}" for each in settings if each.common))
         app.command(name, cls=command_showing(common))(command)
     return app
 

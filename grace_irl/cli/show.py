@@ -116,7 +116,11 @@ def _show_run(
 ) -> None:
     records, rows, best = store.records(), store.fates(), store.meta("best")
     last = {row.fate.program_id: row.fate for row in rows if row.fate.verdict != "duplicate"}
-    kept = [record for name, record in records.items() if name in last and last[name].verdict == "kept"]
+    kept = [
+        record
+        for name, record in records.items()
+        if name == best or (name in last and last[name].verdict == "kept")  # validation may choose a dropped program
+    ]
     places = {scored.program.id: place for place, scored in enumerate(ranked(map(candidate, kept)))}
     kept.sort(key=lambda record: (record.program.id != best, places[record.program.id]))
     generations = history(store)

@@ -90,6 +90,8 @@ class DemosSummary:
         silent: files that state no role in their data or in their names.
         notes: lines about how the files were read.
         goals: TOML file in which the user marks goal states, or "".
+        kind: the user's choice of the states' kind, or "".
+        columns: the user's choice of columns.
     """
 
     path: str
@@ -105,6 +107,8 @@ class DemosSummary:
     silent: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     goals: str = ""
+    kind: str = ""
+    columns: Columns = field(default_factory=Columns)
 
     @property
     def label(self) -> str:
@@ -126,7 +130,14 @@ class DemosSummary:
         if self.silent and len(self.silent) < len(self.files):
             return ""
         words = ["grace-irl", "fit", "--experts" if self.silent else "--demos", self.path]
-        return shlex.join([*words, *(["--label", "goal", "--goals", self.goals] if self.goals else [])])
+        chosen = {
+            "--kind": self.kind,
+            "--state-columns": ",".join(self.columns.state),
+            "--episode-column": self.columns.episode,
+            "--label": "goal" if self.goals else "",
+            "--goals": self.goals,
+        }
+        return shlex.join([*words, *(word for pair in chosen.items() if pair[1] for word in pair)])
 
     def add(self, demonstration: Demonstration, *, silent: bool = False) -> None:
         """Count one demonstration.
@@ -211,6 +222,8 @@ def summarise(path: str | Path, kind: str = "", columns: Columns = Columns(), go
         silent=silent,
         notes=(*passed_over([path]), *read_notes(headers, by_name)),
         goals=goals,
+        kind=kind,
+        columns=columns,
     )
     for place, name in enumerate(names):
         for demonstration in files.demonstrations(place, "expert" if name in silent else None):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grace_irl.config import Config
-from grace_irl.methods.registry import task_named
+from grace_irl.methods.registry import method_of, task_named
 from grace_irl.propose.briefing import neutral_names
 from grace_irl.report.evidence import SIDES
 from grace_irl.runs.budget import Prices, Spending, spending
@@ -108,7 +108,7 @@ def _facts(
 ) -> list[tuple[str, str]]:
     told, rule, reason = store.told(), store.meta("label"), store.meta("label_reason")
     model = f", model {config.model.name}" if config.model.name else ""
-    log_pi = flat(config).get("fitness.log_pi")
+    log_pi = flat(config).get("fitness.log_pi") if method_of(config).needs.demonstrations else ""
     facts = [
         ("environment", environment),
         ("tasks", _tasks(store.trajectories(), prompted=config.proposer.name in ("llm", "manual"))),

@@ -51,7 +51,7 @@ Shown = Demonstrations | Callable[[DataConfig], Demonstrations]
 
 
 def read(config: Config, rows: Sequence[TrajectoryRow], *, own: bool = True, given: Shown | None = None) -> Data:
-    """Read the demonstrations of a run again. Unreadable data raise no exception.
+    """Read the demonstrations of a run again. Unreadable data raise no exception. A run with a task may have none.
 
     Args:
         config: configuration of the run, which names the files.
@@ -65,6 +65,8 @@ def read(config: Config, rows: Sequence[TrajectoryRow], *, own: bool = True, giv
     wanted = {row.digest for row in rows}
     if given is not None and not isinstance(given, Demonstrations):
         given = given(config.data)
+    if given is None and not rows:
+        return Data()
     if given is None and not own:
         return Data(trouble=NOT_OWN)
     if given is None and not config.data.files:

@@ -141,7 +141,6 @@ def ancestors(record: Record, records: Mapping[str, Record]) -> list[Record]:
 
 
 PALETTE = 7  # number of line colours, with the CSS classes c0 … c6
-FLOOR = -5.0  # lowest score on a chart's axis; an uninformative reward has fitness -2 log 2
 
 
 @dataclass(frozen=True)
@@ -206,7 +205,7 @@ def searches(steps: Sequence[ScoreStep], account: Account) -> list[Plot]:
     """Charts of the score and the metrics of the best program during the search."""
     if not steps:
         return []
-    scores = [(float(step.tried), max(step.score, FLOOR)) for step in steps]
+    scores = [(float(step.tried), step.score) for step in steps]
     plots = [
         Plot(
             f"{capitalised(account.score)} of the best program",

@@ -274,10 +274,10 @@ def _work(
     """
     bench = labelled(folder, config, labelling, sandbox, store, parts)
     run = _searched(folder, config, labelling.choice, evaluator, bench, store, parts)
-    if not parts.rest:
-        return run
-    note, show = notes_of(store, parts), parts.note or (lambda _: None)
-    return with_rest(run, bench, labelling, config, store, parts.again(folder), note, show)
+    if parts.rest:
+        note, show = notes_of(store, parts), parts.note or (lambda _: None)
+        run = with_rest(run, bench, labelling, config, store, parts.again(folder), note, show)
+    return replace(run, notes=tuple(detail for _, kind, detail in store.events() if kind == "note"))
 
 
 def _searched(
@@ -289,7 +289,7 @@ def _searched(
     store: Store,
     parts: Parts,
 ) -> Run:
-    """Run the search, and return its result.
+    """Run the search, and return its result without notes.
 
     Raises:
         GraceError: no valid program was found, or the search cannot continue. All results are saved.
@@ -369,7 +369,7 @@ def _searched(
         best=Best(best.program, best.evaluation),
         reward_path=paths.reward,
         reason=reason,
-        seconds=progress.seconds,
+        seconds=store.seconds(),
         programs=len(engine.records),
         calls=progress.calls,
         generations=progress.generation,
@@ -379,7 +379,6 @@ def _searched(
         method=config.method,
         task=task_named(config),
         label=choice,
-        notes=tuple(detail for _, kind, detail in store.events() if kind == "note"),
         audit=audit,
         front_rows=front_of(store, engine.records),
     )

@@ -267,3 +267,12 @@ def test_inspect_keeps_the_file_of_goal_states(capsys: pytest.CaptureFixture[str
     assert main(["demos", "inspect", demos, "--goals", str(goals), "--no-picture"]) == 0
     named = capsys.readouterr().out.split("to recover a reward: ")[1].splitlines()[0]
     assert shlex.split(named) == ["grace-irl", "fit", "--demos", demos, "--label", "goal", "--goals", str(goals)]
+
+
+def test_inspect_keeps_the_choice_of_columns_and_kind(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "cart.csv"
+    path.write_text("run no,hand x,speed,leak\n0,1,2,0\n0,2,1,0\n")
+    chosen = ["--kind", "vector", "--state-columns", "hand x,speed", "--episode-column", "run no"]
+    assert main(["demos", "inspect", str(path), *chosen, "--json"]) == 0
+    named = json.loads(capsys.readouterr().out.splitlines()[-1])["command"]
+    assert shlex.split(named) == ["grace-irl", "fit", "--experts", str(path), *chosen]

@@ -258,6 +258,10 @@ def test_help_shows_ten_options_in_panels_and_help_all_the_rest(capsys: pytest.C
     assert flags_in(every) >= {f"--{flag}" for flag in {**FIT, **LISTS}}
 
 
+def test_help_of_a_command_without_help_all_shows_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert flags_in(help_of(capsys, "score", "--help")) >= {"--demos", "--kind", "--log-pi", "--calibration", "--json"}
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_line_of_a_command_is_that_of_its_help(name: str) -> None:
     """Help of the program imports no command, so that its lines stand in two places."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -50,6 +51,10 @@ def test_demonstrations_without_a_trajectory_stand_for_the_files_too() -> None:
     assert (data.metadata, data.trouble) == (Metadata("vector"), "")
 
 
+def test_a_run_without_demonstrations_misses_none() -> None:
+    assert read(Config(), []).trouble == read(Config(), [], own=False).trouble == ""
+
+
 @pytest.mark.parametrize(
     ("train", "held_out", "words"),
     [
@@ -84,6 +89,12 @@ def test_names_of_figures_keep_their_capitals() -> None:
     assert Named().verdict(evaluation) == "Best mean AUC 0.5, AUC 0.5000."
     charts = searches([ScoreStep(1, 0.5, evaluation.metrics)], Named())
     assert [each.title for each in charts] == ["Mean AUC of the best program"] * 2
+
+
+def test_the_chart_of_scores_shows_low_scores_as_they_are() -> None:
+    (found,) = searches([ScoreStep(1, -148.4, {}), ScoreStep(2, -90.0, {}), ScoreStep(3, -6.0, {})], Account())
+    heights = [float(height) for height in re.findall(r'cy="([\d.]+)"', found.drawing)]
+    assert heights[0] > heights[1] > heights[2]
 
 
 def test_each_candidate_counts_once_and_like_reasons_are_one() -> None:

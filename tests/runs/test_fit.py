@@ -53,6 +53,7 @@ def test_a_run_folder_holds_what_it_should(tmp_path: Path) -> None:
     assert run.programs >= 5
     assert run.seconds > 0
     with opened(run.folder) as (store, _):
+        assert store.seconds() == run.seconds
         assert best_record(store, run.folder).program == run.best.program
         assert [kind for _, kind, _ in store.events()] == ["started", "note", "stopped"]
 

@@ -351,7 +351,9 @@ def test_reading_and_testing_large_sets_is_announced(
     )
     assert run.rest is not None
     assert re.fullmatch(r"reading [\d.]+ KiB of demonstrations", told[0])
-    assert f"testing the best program on the {run.rest.trajectories} trajectories outside the sample" in told
+    tested = f"testing the best program on the {run.rest.trajectories} trajectories outside the sample"
+    assert tested in told
+    assert tested in run.notes
     shown = [line for line in told if line.startswith("tested ")]
     assert shown[-1] == f"tested {run.rest.trajectories} of {run.rest.trajectories} trajectories outside the sample"
     assert not any(line.startswith("tested ") for line in run.notes)

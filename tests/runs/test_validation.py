@@ -113,8 +113,10 @@ def test_without_validation_it_wins(tmp_path: Path) -> None:
     assert all(row.auc is None for row in run.front_rows)
 
 
-def test_a_chosen_program_that_the_search_had_dropped_has_figures_on_held_out_data(tmp_path: Path) -> None:
-    demonstrations = noisy(48)
+@pytest.fixture(scope="module")
+def dropped(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run whose best program, by validation, is one that the search had dropped."""
+    demonstrations, folder = noisy(48), tmp_path_factory.mktemp("dropped") / "run"
 
     class Later(Cheating):
         """Brings the simple program when the population is full of programs that know the training data by heart."""
@@ -128,15 +130,29 @@ def test_a_chosen_program_that_the_search_had_dropped_has_figures_on_held_out_da
             return await Listed(*scaled, SIMPLE).propose(request, ())
 
     given = {"held_out": 0.25, "validation": 0.25, "generations": 1, "population": 2, "elite": 1}
-    proposer = Later(demonstrations, tmp_path / "run")
-    run = grace_irl.fit(demonstrations, out=tmp_path / "run", proposer=proposer, **given)  # type: ignore[arg-type]
+    run = grace_irl.fit(demonstrations, out=folder, proposer=Later(demonstrations, folder), **given)  # type: ignore[arg-type]
     assert run.best.source.strip() == SIMPLE.strip()
-    assert run.best.held_out is not None
-    assert "nothing-held-out" not in {warning.code for warning in run.warnings}
-    with opened(run.folder) as (store, _):
-        stored = Separation.of(store.records()[run.best.program.id].evaluation)
+    return run
+
+
+def test_a_chosen_program_that_the_search_had_dropped_has_figures_on_held_out_data(dropped: Run) -> None:
+    assert dropped.best.held_out is not None
+    assert "nothing-held-out" not in {warning.code for warning in dropped.warnings}
+    with opened(dropped.folder) as (store, _):
+        stored = Separation.of(store.records()[dropped.best.program.id].evaluation)
     assert stored is not None
-    assert stored.held_out == run.best.held_out
+    assert stored.held_out == dropped.best.held_out
+
+
+def test_show_lists_a_chosen_program_that_the_search_had_dropped(
+    dropped: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    best = dropped.best.program.id
+    assert main(["show", str(dropped.folder)]) == 0
+    assert f"{best} *" in capsys.readouterr().out
+    assert main(["show", str(dropped.folder), "--json"]) == 0
+    about = json.loads(capsys.readouterr().out)
+    assert about["population"][0]["program"] == about["best"] == best
 
 
 def test_where_the_choice_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
