@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
+import math
 import os
 import random
 import signal
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from grace_irl.compare.contest import Contest
 from grace_irl.compare.fitted import Fitted
 from grace_irl.compare.folder import (
     ComparisonFolder,
+    Favourite,
     JobResult,
     TrainingOutcome,
     read_curve,
@@ -49,6 +51,7 @@ from tests.compare.rewards import ENDS, FAILS, UPRIGHT
 STEPS = 2048
 ROOT = Path(__file__).parents[2]
 HEAVY = f"{Path(__file__).with_name('rewards.py')}:heavy"
+BARRED = f"{Path(__file__).with_name('rewards.py')}:barred"
 BREAKS = f"{Path(__file__).with_name('rewards.py')}:breaks"
 
 
@@ -184,6 +187,27 @@ def test_a_process_that_ends_without_a_word_is_told(cart_pole: Path, tmp_path: P
     assert "good-bye" in ComparisonFolder(tmp_path / "out").job("grace", 0).log.read_text()
     assert compared.standings == ()
     assert compared.notes[-1] == f"grace seed 0 failed: {result.failure}"
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_return_that_is_not_finite_fails_its_job_alone(cart_pole: Path, tmp_path: Path) -> None:
+    """A result of an earlier version, which kept such a return, is as good as none: the job is done again."""
+    begun = start(settings(cart_pole, "bc", tuned=("bc.updates=1",), env=BARRED), tmp_path / "out")
+    (found,) = begun.results
+    assert "rewards.py:barred: its evaluation after 0 steps of training has mean = -inf; expected" in found.failure
+    assert begun.notes[-1] == f"bc seed 0 failed: {found.failure}"
+    result = ComparisonFolder(tmp_path / "out").job("bc", 0).result
+    assert "Infinity" not in result.read_text()
+    favourite = Favourite(0, (), 0, 9.0, 1.0, None, 9.0)
+    outcome = TrainingOutcome("CartPole-v1", False, 4, 9.0, 1.0, None, 9.0, favourite=favourite)
+    wrong = (
+        replace(outcome, mean=-math.inf),
+        replace(outcome, components={"reward_ctrl": math.nan}),
+        replace(outcome, favourite=replace(favourite, score=math.inf)),
+    )
+    for each in (outcome, *wrong):
+        write_result(result, JobResult("bc", 0, (each,)))
+        assert (read_result(result) is None) == (each is not outcome)
 
 
 def test_environments_that_the_user_registered_are_known_to_jobs(
