@@ -338,6 +338,12 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"methods": ("bc",), "transfer": ("CartPole-v1",)},
         "--transfer-env: CartPole-v1, CartPole-v1; expected",
     ),
+    ({"methods": ("grace",), "fit": {"proposer.start_from": ("none.py",)}}, "none.py: No such file or directory"),
+    (
+        {"methods": ("bc", "grace"), "fit": {"model.url": "http://127.0.0.1:9", "model.context": "none.txt"}},
+        "none.txt: No such file or directory; expected a text file for --context",
+    ),
+    ({"methods": ("grace",), "fit": {"proposer.name": "llm"}}, "proposer 'llm' without a server; expected --llm-url"),
     ({"methods": ("grace",), "horizon": 50, "fit": {"expand.rounds": 2}}, "--expand with --horizon"),
     ({"methods": ("grace",), "reward": "x.py", "fit": {"expand.rounds": 2}}, "--expand with --reward"),
 ]

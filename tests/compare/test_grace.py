@@ -10,10 +10,11 @@ pytest.importorskip("stable_baselines3", reason="the extra rl is not installed: 
 pytest.importorskip("minigrid", reason="the extra rl is not installed: pip install 'grace-irl[rl]'")
 
 from grace_irl.cli import main
-from grace_irl.compare.comparison import _checked
+from grace_irl.compare.comparison import _checked, resume, start
 from grace_irl.compare.contest import Contest
 from grace_irl.compare.fitted import ProgramReward
 from grace_irl.compare.settings import Settings, comparison_of
+from grace_irl.errors import InputError
 from grace_irl.methods.registry import METHODS
 from grace_irl.runs.auditing import stored_audit
 from grace_irl.runs.config import resolve
@@ -44,6 +45,22 @@ def test_another_method_takes_the_place_of_graces_search(tmp_path: Path, monkeyp
         trained = contest.method("grace", tmp_path / "fit").train(contest.problem(0), 0)
     assert isinstance(trained.reward, ProgramReward)
     assert " toy, seed 0, proposer llm" in trained.reward.file.source
+
+
+def test_a_server_is_tried_once_before_a_comparison_and_not_on_resume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grace_irl.compare.comparison.run_jobs", lambda *_: None)
+    methods, notes = ("grace", "eureka", "bc"), list[str]()
+    with ChatServer(answer=Model()) as server:
+        given = {"model.url": server.url, "model.patience": 0.0}
+        asked = Settings(comparison_of({**SHORT, "methods": methods}), resolve(flags={**FLAGS, **given}))
+        start(asked, tmp_path / "out", note=notes.append)
+    assert len([line for line in notes if line.startswith("the server is tried with a short prompt")]) == 1
+    with pytest.raises(InputError, match="no server at"):
+        start(asked, tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+    resume(tmp_path / "out")
 
 
 def test_warnings_about_the_reward_of_a_search_are_notes_of_its_job(tmp_path: Path) -> None:
