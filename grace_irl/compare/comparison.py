@@ -25,6 +25,7 @@ from grace_irl.compare.settings import (
     key_of,
     located,
     read_settings,
+    require_tunable,
     told_apart,
 )
 from grace_irl.compare.standings import Oracle, Standing, standings
@@ -106,6 +107,7 @@ def start(
         KeyboardInterrupt: the user pressed Ctrl-C. The comparison can be resumed.
     """
     require_absent(out, ("compare.toml",))
+    require_tunable(settings.comparison)
     contest = Contest.of(settings, new=True)
     began = {"data": digest_of(contest.demonstrations), "label_reason": contest.choice.reason}
     began["task_digest"] = contest.task.digest if contest.task else ""

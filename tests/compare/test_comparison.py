@@ -36,7 +36,7 @@ from grace_irl.compare.folder import (
     read_result,
     write_result,
 )
-from grace_irl.compare.settings import Settings, comparison_of, located, read_settings
+from grace_irl.compare.settings import Settings, comparison_of, located, read_settings, tuned
 from grace_irl.compare.standings import Standing
 from grace_irl.compare.table import MEASURED
 from grace_irl.errors import InputError
@@ -375,6 +375,17 @@ def test_demonstrations_that_changed_are_refused(cart_pole: Path, tmp_path: Path
     changed.write(tmp_path)
     with pytest.raises(InputError, match="not those that the comparison began with"):
         resume(tmp_path)
+
+
+def test_a_method_leaves_and_comes_back_with_its_settings(
+    cart_pole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grace_irl.compare.comparison.run_jobs", lambda *_: None)
+    start(settings(cart_pole, "gail", "bc", tuned=("gail.demo_batch_size=64",)), tmp_path / "out")
+    for methods in (("bc",), ("bc", "gail")):
+        resume(tmp_path / "out", methods=methods)
+        found = read_settings(tmp_path / "out").comparison
+        assert (found.methods, tuned(found, "gail")) == (methods, {"demo_batch_size": 64})
 
 
 def test_a_reward_that_changed_is_refused(cart_pole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
