@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from grace_irl.atomic import write_atomically
-from grace_irl.compare.contest import Contest, require_cleanable
+from grace_irl.compare.contest import Contest, require_cleanable, require_searchable
 from grace_irl.compare.folder import ComparisonFolder, JobFolder, JobResult, read_curve, read_result, write_result
 from grace_irl.compare.settings import (
     OURS,
@@ -25,6 +25,7 @@ from grace_irl.compare.settings import (
     key_of,
     located,
     read_settings,
+    require_tunable,
     told_apart,
 )
 from grace_irl.compare.standings import Oracle, Standing, standings
@@ -102,9 +103,11 @@ def start(
     Raises:
         InputError: settings, data, methods or environments are invalid. These checks come before any file is written.
             Only the check that an expert has a goal state comes later.
+        GraceError: the model's server cannot be used for now. If nothing asks for goal states, no file is written.
         KeyboardInterrupt: the user pressed Ctrl-C. The comparison can be resumed.
     """
     require_absent(out, ("compare.toml",))
+    require_tunable(settings.comparison)
     contest = Contest.of(settings, new=True)
     began = {"data": digest_of(contest.demonstrations), "label_reason": contest.choice.reason}
     began["task_digest"] = contest.task.digest if contest.task else ""
@@ -112,10 +115,15 @@ def start(
     settings = located(Settings(comparison, contest.settings.fit))
     contest = replace(contest, settings=settings)
     warned = _checked(contest)
+    if not workplace.elsewhere:
+        from grace_irl.rl.learning import require_device  # `_checked` has reported a missing package
+
+        require_device(comparison.device)
     _say_where(contest, note)
     checked = None
     if contest.needs_goals or settings.fit.data.goals:
         checked = require_cleanable(contest.labels, contest.demonstrations, note)
+    require_searchable(contest.drawn(0), note, checked)
     if comparison.reward:
         contest = replace(contest, settings=(settings := _with_own_reward(settings, out)))
     settings.write(out)

@@ -20,12 +20,13 @@ from grace_irl.demos.label_rule import RuleChoice, choose_rule, earlier_rule, wi
 from grace_irl.demos.split import draw, split
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata
 from grace_irl.errors import InputError
-from grace_irl.methods.registry import names
+from grace_irl.methods.registry import method_of, names
 from grace_irl.pages import page
 from grace_irl.rl.environments import is_adapter
 from grace_irl.rl.method import Policy, PolicyMethod, PolicyProblem, load_method, offered
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs import proposers
+from grace_irl.runs.beginnings import programs_of, require_readable
 from grace_irl.runs.config import flat, with_settings
 from grace_irl.runs.data import load_data, with_sample
 from grace_irl.runs.fit import Parts, labelled, notes_of
@@ -104,6 +105,35 @@ def _checked(config: Config, labelling: Labelling, note: Callable[[str], None] |
         return config
     require_chat(labelling, config)
     return proposers.checked(config, labelling.problem(), note or (lambda _: None))
+
+
+def require_searchable(contest: Contest, note: Callable[[str], None], checked: Config | None = None) -> None:
+    """Check the inputs of searches that `Fitted.check` does not read: `--start-from`, `--context` and the proposer.
+
+    A server is tried once for all searches, because they have the same model.
+
+    Args:
+        contest: the contest.
+        note: function that shows one line to the user, for example that the first call to a server is under way.
+        checked: result of `require_cleanable`, which may have tried the server.
+
+    Raises:
+        InputError: programs, context or proposer cannot be used.
+        GraceError: the server cannot be used for now.
+    """
+    demonstrations = contest.demonstrations if contest.demonstrations.items else None
+    model = None if checked is None else checked.model
+    for name, config in contest.settings.searches.items():
+        if name == OURS and contest.settings.comparison.reward:
+            continue
+        config = proposers.settled(config)
+        served = config.proposer.name == "llm"
+        if served and model is not None:
+            config = config.model_copy(update={"model": model})
+        problem = new_labelling(config, demonstrations).problem()
+        require_readable(programs_of(config.proposer.start_from, method_of(config).width(config)), problem)
+        config = proposers.checked(config, problem, note)
+        model = config.model if served else model
 
 
 @dataclass(frozen=True)
@@ -314,7 +344,8 @@ class Contest:
         if flat(config).get("policy.trainings", 0) is None:
             changes["policy.trainings"] = config.sandbox.workers
         own = Path(comparison.reward) if name == OURS and comparison.reward else None
-        return Fitted(name, with_settings(config, changes), folder, self.demonstrations, own, note)
+        config = with_settings(config, changes)
+        return Fitted(name, config, folder, self.demonstrations, own, note, comparison.device)
 
     def label(self, problem: PolicyProblem, environment: str = "") -> str:
         """The name of a problem's environment in tables: the Gymnasium id, or `file.py:function` for an adapter."""

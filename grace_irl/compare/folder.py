@@ -8,11 +8,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from grace_irl.atomic import write_atomically
 from grace_irl.rewards.scale import Form
 from grace_irl.toml import from_json
+
+if TYPE_CHECKING:
+    from grace_irl.rl.curve import Point
 
 
 class ComparisonFolder:
@@ -110,6 +113,13 @@ class _Look:
 
 PLAYED = ("mean", "deviation", "success", "length", "components", "score")
 """Results of an evaluation: fields that `TrainingOutcome`, `Favourite` and `grace_irl.rl.curve.Point` share."""
+
+
+def not_finite(found: TrainingOutcome | Favourite | Point) -> str:
+    """The first result of an evaluation that is not a finite number, such as "mean = -inf"; "" if there is none."""
+    numbers = {name: getattr(found, name) for name in PLAYED if name != "components"} | found.components
+    wrong = (name for name, value in numbers.items() if value is not None and not math.isfinite(value))
+    return next((f"{name} = {numbers[name]}" for name in wrong), "")
 
 
 @dataclass(frozen=True)
@@ -252,9 +262,14 @@ def write_result(path: Path, result: JobResult) -> None:
 
 
 def read_result(path: Path) -> JobResult | None:
-    """Read a result. Return None if the file is missing, invalid or from another job: the job is then repeated."""
+    """Read a result. Return None if the file is missing, invalid or from another job: the job is then repeated.
+
+    Numbers that are not finite make a result invalid.
+    """
     try:
         found = from_json(JobResult, path.read_bytes())
-        return found if path.parent.name == f"{found.method}-{found.seed}" else None
     except (OSError, ValueError):
         return None
+    evaluated = [each for outcome in found.outcomes for each in (outcome, outcome.favourite) if each is not None]
+    own = path.parent.name == f"{found.method}-{found.seed}"
+    return found if own and not any(map(not_finite, evaluated)) else None

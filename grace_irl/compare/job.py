@@ -20,6 +20,7 @@ from grace_irl.compare.folder import (
     JobResult,
     TrainingOutcome,
     Used,
+    not_finite,
     read_result,
     write_result,
 )
@@ -257,8 +258,18 @@ class _Job:
         return trained, outcome
 
     def _evaluated(self, judge: Judge, policy: Policy, steps: int) -> Point:
-        """Evaluate a policy on the episodes of the last evaluation."""
-        return judge.point(policy, steps, self.contest.settings.comparison.episodes, self.seed + EVALUATION)
+        """Evaluate a policy on the episodes of the last evaluation.
+
+        Raises:
+            GraceError: a result is not a finite number.
+        """
+        found = judge.point(policy, steps, self.contest.settings.comparison.episodes, self.seed + EVALUATION)
+        if wrong := not_finite(found):
+            raise GraceError(
+                f"{judge.environment}: its evaluation after {steps} steps of training has {wrong}; expected an "
+                "environment with finite rewards: correct it, and --resume"
+            )
+        return found
 
     def _with_favourite(
         self, judge: Judge, trained: Trained, recovered: Recovered, outcome: TrainingOutcome

@@ -352,24 +352,31 @@ def _refusal(settings: Settings, name: str, given: Mapping[str, str]) -> InputEr
 
 
 def tuned(comparison: Comparison, method: str) -> dict[str, Any]:
-    """The settings that `--tune` gives to one method, by name.
-
-    Raises:
-        InputError: a setting is not of the form `method.key=value`, or names an unknown method.
-    """
+    """The settings that `--tune` gives to one method, by name (`require_tunable`)."""
     found = {}
     for text in comparison.tuned:
         name, _, rest = text.partition(".")
-        key, equals, value = rest.partition("=")
+        key, _, value = rest.partition("=")
+        if name == method:
+            read = parsed(value.strip())
+            found[key.strip()] = tuple(read) if isinstance(read, list) else read
+    return found
+
+
+def require_tunable(comparison: Comparison) -> None:
+    """Check the settings of `--tune` of a new comparison. A resumed one may no longer compare all of their methods.
+
+    Raises:
+        InputError: a setting is not of the form `method.key=value`, or its method is not compared.
+    """
+    for text in comparison.tuned:
+        name, _, rest = text.partition(".")
+        key, equals, _ = rest.partition("=")
         if name not in comparison.methods or not key.strip() or not equals:
             raise InputError(
                 f"--tune {reprlib.repr(text)}; expected METHOD.KEY=VALUE with one of the methods "
                 f"{', '.join(comparison.methods)}, such as airl.demo_batch_size=512"
             )
-        if name == method:
-            read = parsed(value.strip())
-            found[key.strip()] = tuple(read) if isinstance(read, list) else read
-    return found
 
 
 def read_settings(folder: Path) -> Settings:

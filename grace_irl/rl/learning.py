@@ -32,6 +32,7 @@ from grace_irl.rl.curve import Watching
 from grace_irl.rl.hyperparameters import Hyperparameters
 from grace_irl.rl.method import Paid, PolicyProblem, Trained, TransitionReward, Watch
 from grace_irl.rl.observers import Observer
+from grace_irl.rl.policies import require_actions
 from grace_irl.rl.settling import settling
 from grace_irl.rl.trained import network_settings
 from grace_irl.sandbox.protocol import Limits
@@ -183,18 +184,15 @@ def make_learner(observer: Observer, settings: Hyperparameters, *, device: str =
 
     Returns:
         A function that makes a learner from a vector environment, a seed, and optionally a TensorBoard folder (`log`).
-        The function raises InputError for actions that do not begin at 0, and for the device "cuda" without a GPU.
+        The function raises InputError for actions that PPO cannot learn, and for the device "cuda" without a GPU.
     """
     policy_class, options = network_settings(observer, settings)
     if device == "auto":
         device = "cuda" if observer.wants_gpu and torch.cuda.is_available() else "cpu"
 
     def make(venv: VecEnv, seed: int, log: str | None = None) -> PPO:
-        require_from_zero(venv.action_space)
-        if device == "cuda" and not torch.cuda.is_available():
-            raise InputError(
-                "device cuda, and torch finds no GPU; expected cpu, or auto, which takes a GPU if it helps"
-            )
+        require_actions(venv.action_space)
+        require_device(device)
         learner = PPO(
             policy_class,
             venv,
@@ -211,14 +209,14 @@ def make_learner(observer: Observer, settings: Hyperparameters, *, device: str =
     return make
 
 
-def require_from_zero(space: Any) -> None:
-    """Check that discrete actions begin at 0, because learners ignore the start of the action space.
+def require_device(device: str) -> None:
+    """Check that this machine has a GPU if the torch device is "cuda".
 
     Raises:
-        InputError: a `Discrete` or `MultiDiscrete` space with another start.
+        InputError: there is no GPU.
     """
-    if np.any(getattr(space, "start", 0)):
-        raise InputError(f"actions of {space}; expected actions from 0: shift them in a wrapper of the environment")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise InputError("device cuda, and torch finds no GPU; expected cpu, or auto, which takes a GPU if it helps")
 
 
 class AfterUpdates(BaseCallback):

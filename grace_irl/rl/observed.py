@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from grace_irl.rewards.view import INSTRUCTION, SHOWN, StateView, instruction_of
 from grace_irl.rl.environments import SUCCESS, made_by, quiet
 from grace_irl.rl.observers import Observer, observer_for
+from grace_irl.rl.policies import require_actions
 
 EnvironmentFactory = Callable[[], Any]
 """Factory of one environment and its view, such as `lambda: environments.make("Hopper-v5")`, or of an environment alone
@@ -78,7 +79,12 @@ def observed(make: EnvironmentFactory, observer: Observer | None = None) -> Obse
 
 
 def acts_continuously(make: EnvironmentFactory) -> bool:
-    """Whether a factory's environments have continuous actions."""
+    """Whether a factory's environments have continuous actions.
+
+    Raises:
+        InputError: PPO cannot learn their actions.
+    """
     environment, _ = made_by(make)
     with closing(environment):
+        require_actions(environment.action_space)
         return isinstance(environment.action_space, gymnasium.spaces.Box)

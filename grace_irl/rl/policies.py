@@ -137,6 +137,25 @@ def value_counts(space: Any) -> NDArray[np.int64] | None:
     return None if counts is None else np.asarray(counts, np.int64)
 
 
+def require_actions(space: Any) -> None:
+    """Check that PPO can learn to act in an action space.
+
+    Raises:
+        InputError: discrete actions that do not begin at 0, because learners ignore the start of the space, a `Box`
+            without finite bounds, or a space of another kind.
+    """
+    from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
+
+    if isinstance(space, Box):
+        expected = "" if space.is_bounded() else "finite bounds: set them"
+    elif isinstance(space, Discrete) or (isinstance(space, MultiDiscrete | MultiBinary) and len(space.shape) == 1):
+        expected = "actions from 0: shift them" if np.any(getattr(space, "start", 0)) else ""
+    else:
+        expected = "Discrete, Box, or MultiDiscrete or MultiBinary of one dimension: flatten them"
+    if expected:
+        raise InputError(f"actions of {space}; expected {expected} in a wrapper of the environment")
+
+
 def uniform_log_prob(space: Any) -> float | None:
     """Log-probability (discrete) or log-density (bounded `Box`) of a uniformly drawn action; None for other spaces."""
     counts = value_counts(space)

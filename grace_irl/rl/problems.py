@@ -23,6 +23,7 @@ from grace_irl.rl.learning import make_learner
 from grace_irl.rl.method import Policy, PolicyMethod, PolicyProblem, TransitionReward
 from grace_irl.rl.observed import EnvironmentFactory, observed
 from grace_irl.rl.observers import observe_trajectory
+from grace_irl.rl.policies import require_actions
 
 
 def make_problem(
@@ -52,9 +53,10 @@ def make_problem(
         log: folder for the methods' logs; None: no logs.
 
     Raises:
-        InputError: a number is out of range, or no observer handles the environment's states.
+        InputError: a number is out of range, or PPO cannot handle the environment's states or actions.
     """
     with closing(observed(make)) as first:
+        require_actions(first.action_space)
         observer, metadata = first.observer, first.view.metadata
     settings = settings or hyperparameters(metadata.environment, metadata.kind)
 

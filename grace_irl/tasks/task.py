@@ -7,6 +7,7 @@ import json
 import math
 import reprlib
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from importlib.resources import files
@@ -23,6 +24,7 @@ from grace_irl.pages import page
 from grace_irl.rl.environments import is_adapter, make, module_of
 from grace_irl.rl.evaluation import Rollout
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
+from grace_irl.rl.policies import require_actions
 from grace_irl.settings import problem_of
 from grace_irl.tasks.recorded import MODULES, portable
 from grace_irl.toml import read_toml
@@ -119,11 +121,13 @@ class Task:
         """Facts about the states of the environment, with the task's names of components.
 
         Raises:
-            InputError: the environment cannot be made, or the number of names does not fit the states.
+            InputError: the environment cannot be made, PPO cannot learn its actions, or the number of names does not
+                fit the states.
         """
         environment, view = self.make()
-        shape = getattr(environment.observation_space, "shape", None)
-        environment.close()
+        with closing(environment):
+            require_actions(environment.action_space)
+            shape = getattr(environment.observation_space, "shape", None)
         found: Metadata = view.metadata
         if self.fields and shape != (len(self.fields),):
             raise InputError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import gymnasium
@@ -37,6 +38,17 @@ def heavy() -> tuple[Any, FunctionView]:
     environment: Any = gymnasium.make("CartPole-v1")
     environment.unwrapped.masspole *= 3
     return environment, _view("CartPole-v1")
+
+
+class _Barred(gymnasium.Wrapper[Any, Any, Any, Any]):
+    def step(self, action: Any) -> Any:
+        observation, _, *rest = super().step(action)
+        return observation, -math.inf, *rest
+
+
+def barred() -> tuple[Any, FunctionView]:
+    """CartPole that pays the logarithm of 0."""
+    return _Barred(gymnasium.make("CartPole-v1")), _view("CartPole-v1")
 
 
 class _Breaks(gymnasium.Wrapper[Any, Any, Any, Any]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
+import math
 import os
 import random
 import signal
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +29,14 @@ from grace_irl.compare.contest import Contest
 from grace_irl.compare.fitted import Fitted
 from grace_irl.compare.folder import (
     ComparisonFolder,
+    Favourite,
     JobResult,
     TrainingOutcome,
     read_curve,
     read_result,
     write_result,
 )
-from grace_irl.compare.settings import Settings, comparison_of, located, read_settings
+from grace_irl.compare.settings import Settings, comparison_of, located, read_settings, tuned
 from grace_irl.compare.standings import Standing
 from grace_irl.compare.table import MEASURED
 from grace_irl.errors import InputError
@@ -49,6 +51,7 @@ from tests.compare.rewards import ENDS, FAILS, UPRIGHT
 STEPS = 2048
 ROOT = Path(__file__).parents[2]
 HEAVY = f"{Path(__file__).with_name('rewards.py')}:heavy"
+BARRED = f"{Path(__file__).with_name('rewards.py')}:barred"
 BREAKS = f"{Path(__file__).with_name('rewards.py')}:breaks"
 
 
@@ -186,6 +189,27 @@ def test_a_process_that_ends_without_a_word_is_told(cart_pole: Path, tmp_path: P
     assert compared.notes[-1] == f"grace seed 0 failed: {result.failure}"
 
 
+@pytest.mark.usefixtures("in_process")
+def test_a_return_that_is_not_finite_fails_its_job_alone(cart_pole: Path, tmp_path: Path) -> None:
+    """A result of an earlier version, which kept such a return, is as good as none: the job is done again."""
+    begun = start(settings(cart_pole, "bc", tuned=("bc.updates=1",), env=BARRED), tmp_path / "out")
+    (found,) = begun.results
+    assert "rewards.py:barred: its evaluation after 0 steps of training has mean = -inf; expected" in found.failure
+    assert begun.notes[-1] == f"bc seed 0 failed: {found.failure}"
+    result = ComparisonFolder(tmp_path / "out").job("bc", 0).result
+    assert "Infinity" not in result.read_text()
+    favourite = Favourite(0, (), 0, 9.0, 1.0, None, 9.0)
+    outcome = TrainingOutcome("CartPole-v1", False, 4, 9.0, 1.0, None, 9.0, favourite=favourite)
+    wrong = (
+        replace(outcome, mean=-math.inf),
+        replace(outcome, components={"reward_ctrl": math.nan}),
+        replace(outcome, favourite=replace(favourite, score=math.inf)),
+    )
+    for each in (outcome, *wrong):
+        write_result(result, JobResult("bc", 0, (each,)))
+        assert (read_result(result) is None) == (each is not outcome)
+
+
 def test_environments_that_the_user_registered_are_known_to_jobs(
     cart_pole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -309,11 +333,18 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"methods": ("grace",), "tuned": ("grace.x=1",)}, "expected --set or --config for how it searches"),
     ({"methods": ("bc",), "steps": 0}, "comparison setting 'steps' is 0"),
     ({"methods": ("bc",), "device": "tpu"}, "comparison setting 'device' is 'tpu'"),
+    ({"methods": ("grace",), "device": "cuda", "fit": {"expand.rounds": 2}}, "device cuda, and torch finds no GPU"),
     ({"methods": ("bc",), "env": "Acrobot-v1"}, "Acrobot-v1: states of 6 numbers beside the demonstrations with 4"),
     (
         {"methods": ("bc",), "transfer": ("CartPole-v1",)},
         "--transfer-env: CartPole-v1, CartPole-v1; expected",
     ),
+    ({"methods": ("grace",), "fit": {"proposer.start_from": ("none.py",)}}, "none.py: No such file or directory"),
+    (
+        {"methods": ("bc", "grace"), "fit": {"model.url": "http://127.0.0.1:9", "model.context": "none.txt"}},
+        "none.txt: No such file or directory; expected a text file for --context",
+    ),
+    ({"methods": ("grace",), "fit": {"proposer.name": "llm"}}, "proposer 'llm' without a server; expected --llm-url"),
     ({"methods": ("grace",), "horizon": 50, "fit": {"expand.rounds": 2}}, "--expand with --horizon"),
     ({"methods": ("grace",), "reward": "x.py", "fit": {"expand.rounds": 2}}, "--expand with --reward"),
 ]
@@ -321,8 +352,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("changes", "said"), REFUSED, ids=[said[:30] for _, said in REFUSED])
 def test_what_cannot_be_compared_is_refused_before_anything_is_written(
-    changes: dict[str, Any], said: str, cart_pole: Path, tmp_path: Path
+    changes: dict[str, Any], said: str, cart_pole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     methods = changes.pop("methods")
     with pytest.raises(InputError) as caught:
         start(settings(cart_pole, *methods, **changes), tmp_path / "out")
@@ -345,6 +377,17 @@ def test_demonstrations_that_changed_are_refused(cart_pole: Path, tmp_path: Path
     changed.write(tmp_path)
     with pytest.raises(InputError, match="not those that the comparison began with"):
         resume(tmp_path)
+
+
+def test_a_method_leaves_and_comes_back_with_its_settings(
+    cart_pole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grace_irl.compare.comparison.run_jobs", lambda *_: None)
+    start(settings(cart_pole, "gail", "bc", tuned=("gail.demo_batch_size=64",)), tmp_path / "out")
+    for methods in (("bc",), ("bc", "gail")):
+        resume(tmp_path / "out", methods=methods)
+        found = read_settings(tmp_path / "out").comparison
+        assert (found.methods, tuned(found, "gail")) == (methods, {"demo_batch_size": 64})
 
 
 def test_a_reward_that_changed_is_refused(cart_pole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

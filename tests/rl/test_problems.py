@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 pytest.importorskip("stable_baselines3")
 
 import gymnasium
-from gymnasium.spaces import MultiBinary, MultiDiscrete
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Tuple
 
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
@@ -20,6 +22,7 @@ from grace_irl.rl import environments
 from grace_irl.rl.curve import Watching
 from grace_irl.rl.episodes import expert_episodes
 from grace_irl.rl.method import PolicyProblem, Trained
+from grace_irl.rl.observed import acts_continuously
 from grace_irl.rl.problems import ends_early, length_warnings, make_problem
 from tests.rl.cart_pole import experts, play, problem
 
@@ -122,6 +125,30 @@ def test_states_of_another_environment_are_refused() -> None:
     asked = problem(1, demonstrations=having(Trajectory(np.zeros((4, 7)), np.zeros(3))))
     with pytest.raises(InputError, match=r"observations of shape \(7,\); expected \(4,\).*another environment"):
         expert_episodes(asked, "gail")
+
+
+@pytest.mark.parametrize(
+    ("space", "expected"),
+    [
+        (Discrete(3, start=1), "actions from 0: shift them"),
+        (MultiDiscrete([3, 2], start=[0, 1]), "actions from 0"),
+        (Box(-np.inf, np.inf, (1,), np.float32), "finite bounds"),
+        (MultiBinary([2, 2]), "of one dimension: flatten them"),
+        (Tuple((Discrete(2), Discrete(3))), "Discrete, Box, or"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("call", [lambda make: make_problem(having(), make, 10, horizon=9), acts_continuously])
+def test_actions_that_ppo_cannot_learn_are_refused_before_any_training(
+    call: Callable[[Any], object], space: gymnasium.Space[Any], expected: str
+) -> None:
+    def make() -> tuple[Any, Any]:
+        environment, view = environments.make("Pendulum-v1")
+        environment.action_space = space
+        return environment, view
+
+    with pytest.raises(InputError, match=f"^actions of {re.escape(str(space))}; expected .*{expected}"):
+        call(make)
 
 
 def test_the_fixed_horizon_holds_for_environment_and_experts() -> None:

@@ -25,8 +25,8 @@ REWARD = "class Reward:\n    def reward_fn(self, state):\n        return 1.0 - a
 STEPS = 2048
 
 
-def learner(notes: list[str], **flags: object) -> PpoLearner:
-    found = PpoLearner(resolve(flags={"expand.form": "raw", **flags}).expand, note=notes.append)
+def learner(notes: list[str], device: str = "auto", **flags: object) -> PpoLearner:
+    found = PpoLearner(resolve(flags={"expand.form": "raw", **flags}).expand, note=notes.append, device=device)
     found.check(experts(1))
     return found
 
@@ -55,6 +55,13 @@ def test_a_reward_that_fails_ends_the_training_with_one_line(tmp_path: Path) -> 
     path.write_text(REWARD.replace("1.0 -", "1 / 0 -"))
     with pytest.raises(GraceError, match=r"^[^\n]*reward\.py: runtime: [^\n]*$"):
         learner([], **{"expand.trust": True}).train(path, STEPS, 3, tmp_path / "1" / "training", None)
+
+
+def test_a_training_is_on_the_device_of_its_learner(tmp_path: Path) -> None:
+    path = tmp_path / "reward.py"
+    path.write_text(REWARD)
+    with pytest.raises(GraceError, match=r"device.*: nowhere"):
+        learner([], "nowhere").train(path, STEPS, 3, tmp_path / "1" / "training", None)
 
 
 def test_environments_that_the_user_registered_are_known_to_a_training(monkeypatch: pytest.MonkeyPatch) -> None:

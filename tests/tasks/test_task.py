@@ -155,6 +155,14 @@ def test_fields_have_to_fit_the_states() -> None:
         _ = Task("t", "CartPole-v1", "Balance.", "info:x", fields=("a", "b")).metadata
 
 
+def test_ppo_has_to_be_able_to_learn_the_actions(tmp_path: Path) -> None:
+    own = "import gymnasium\ndef make():\n    made = gymnasium.make('CartPole-v1')\n"
+    own += "    made.action_space = gymnasium.spaces.Discrete(2, start=1)\n    return made\n"
+    (tmp_path / "own.py").write_text(own)
+    with pytest.raises(InputError, match=r"actions of Discrete\(2, start=1\); expected actions from 0"):
+        _ = Task("t", f"{tmp_path / 'own.py'}:make", "Balance.", "info:x").metadata
+
+
 def test_the_last_info_of_an_episode_is_kept() -> None:
     from grace_irl.rl.observed import observed
     from grace_irl.rl.trained import TrainedPolicy, build_network
