@@ -115,6 +115,10 @@ def start(
     settings = located(Settings(comparison, contest.settings.fit))
     contest = replace(contest, settings=settings)
     warned = _checked(contest)
+    if not workplace.elsewhere:
+        from grace_irl.rl.learning import require_device  # `_checked` has reported a missing package
+
+        require_device(comparison.device)
     _say_where(contest, note)
     checked = None
     if contest.needs_goals or settings.fit.data.goals:

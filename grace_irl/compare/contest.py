@@ -344,7 +344,8 @@ class Contest:
         if flat(config).get("policy.trainings", 0) is None:
             changes["policy.trainings"] = config.sandbox.workers
         own = Path(comparison.reward) if name == OURS and comparison.reward else None
-        return Fitted(name, with_settings(config, changes), folder, self.demonstrations, own, note)
+        config = with_settings(config, changes)
+        return Fitted(name, config, folder, self.demonstrations, own, note, comparison.device)
 
     def label(self, problem: PolicyProblem, environment: str = "") -> str:
         """The name of a problem's environment in tables: the Gymnasium id, or `file.py:function` for an adapter."""

@@ -165,6 +165,7 @@ class Fitted:
         demonstrations: the demonstrations as loaded; may be empty if the method does not need them.
         reward: a reward file to use instead of a search; None: search.
         note: function that receives each line about the search; None: no lines.
+        device: torch device of the trainings in an expansion (`grace_irl.rl.learning.make_learner`).
     """
 
     name: str
@@ -173,6 +174,7 @@ class Fitted:
     demonstrations: Demonstrations
     reward: Path | None = None
     note: Callable[[str], None] | None = None
+    device: str = "auto"
 
     @property
     def _rule(self) -> LabelRule:
@@ -237,7 +239,7 @@ class Fitted:
     def _run(self, config: Config) -> Run:
         """Start a search, or resume one that was killed."""
         demonstrations = self.demonstrations if self.demonstrations.items else None
-        parts = fits.Parts(demonstrations=demonstrations, note=self.note, reason=REASON, rest=False)
+        parts = fits.Parts(demonstrations=demonstrations, note=self.note, reason=REASON, rest=False, device=self.device)
         first = place_of(self.folder, 0) / "run" if config.expand.rounds else self.folder
         if not first.exists():
             shutil.rmtree(self.folder, ignore_errors=True)  # A killed process may have left an incomplete folder.

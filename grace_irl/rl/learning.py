@@ -192,10 +192,7 @@ def make_learner(observer: Observer, settings: Hyperparameters, *, device: str =
 
     def make(venv: VecEnv, seed: int, log: str | None = None) -> PPO:
         require_actions(venv.action_space)
-        if device == "cuda" and not torch.cuda.is_available():
-            raise InputError(
-                "device cuda, and torch finds no GPU; expected cpu, or auto, which takes a GPU if it helps"
-            )
+        require_device(device)
         learner = PPO(
             policy_class,
             venv,
@@ -210,6 +207,16 @@ def make_learner(observer: Observer, settings: Hyperparameters, *, device: str =
         return learner
 
     return make
+
+
+def require_device(device: str) -> None:
+    """Check that this machine has a GPU if the torch device is "cuda".
+
+    Raises:
+        InputError: there is no GPU.
+    """
+    if device == "cuda" and not torch.cuda.is_available():
+        raise InputError("device cuda, and torch finds no GPU; expected cpu, or auto, which takes a GPU if it helps")
 
 
 class AfterUpdates(BaseCallback):

@@ -82,6 +82,7 @@ class Parts:
         workplace: place where the run does its heavy work.
         spent: tokens and cost of the earlier searches of the expansion that contains the run. The limits of tokens and
             cost count them, too.
+        device: torch device of an expansion's trainings (`grace_irl.rl.learning.make_learner`).
     """
 
     demonstrations: Demonstrations | None = None
@@ -94,6 +95,7 @@ class Parts:
     rest: bool = True
     workplace: Workplace = field(default_factory=Workplace)
     spent: tuple[int, float] = (0, 0.0)
+    device: str = "auto"
 
     def again(self, folder: Path) -> str:
         """The arguments that resume a run with this folder, or the expansion or comparison that contains the run."""

@@ -333,6 +333,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"methods": ("grace",), "tuned": ("grace.x=1",)}, "expected --set or --config for how it searches"),
     ({"methods": ("bc",), "steps": 0}, "comparison setting 'steps' is 0"),
     ({"methods": ("bc",), "device": "tpu"}, "comparison setting 'device' is 'tpu'"),
+    ({"methods": ("grace",), "device": "cuda", "fit": {"expand.rounds": 2}}, "device cuda, and torch finds no GPU"),
     ({"methods": ("bc",), "env": "Acrobot-v1"}, "Acrobot-v1: states of 6 numbers beside the demonstrations with 4"),
     (
         {"methods": ("bc",), "transfer": ("CartPole-v1",)},
@@ -351,8 +352,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("changes", "said"), REFUSED, ids=[said[:30] for _, said in REFUSED])
 def test_what_cannot_be_compared_is_refused_before_anything_is_written(
-    changes: dict[str, Any], said: str, cart_pole: Path, tmp_path: Path
+    changes: dict[str, Any], said: str, cart_pole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     methods = changes.pop("methods")
     with pytest.raises(InputError) as caught:
         start(settings(cart_pole, *methods, **changes), tmp_path / "out")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -14,7 +15,7 @@ from grace_irl.compare.comparison import _checked, resume, start
 from grace_irl.compare.contest import Contest
 from grace_irl.compare.fitted import ProgramReward
 from grace_irl.compare.settings import Settings, comparison_of
-from grace_irl.errors import InputError
+from grace_irl.errors import GraceError, InputError
 from grace_irl.methods.registry import METHODS
 from grace_irl.runs.auditing import stored_audit
 from grace_irl.runs.config import resolve
@@ -61,6 +62,18 @@ def test_a_server_is_tried_once_before_a_comparison_and_not_on_resume(
         start(asked, tmp_path / "other")
     assert not (tmp_path / "other").exists()
     resume(tmp_path / "out")
+
+
+def test_the_policies_of_an_expansion_have_the_device_of_the_comparison(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner = Mock(side_effect=GraceError("no training here"))
+    monkeypatch.setattr("grace_irl.runs.expand.expansion.PpoLearner", learner)
+    config = resolve(flags={**FLAGS, "expand.rounds": 1})
+    contest = Contest.of(Settings(comparison_of({**SHORT, "device": "cpu"}), config))
+    with pytest.raises(GraceError, match="no training here"):
+        contest.method("grace", tmp_path / "fit").train(contest.problem(0), 0)
+    assert learner.call_args.kwargs["device"] == "cpu"
 
 
 def test_warnings_about_the_reward_of_a_search_are_notes_of_its_job(tmp_path: Path) -> None:

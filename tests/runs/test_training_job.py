@@ -57,6 +57,15 @@ def test_a_reward_that_fails_ends_the_training_with_one_line(tmp_path: Path) -> 
         learner([], **{"expand.trust": True}).train(path, STEPS, 3, tmp_path / "1" / "training", None)
 
 
+def test_a_training_is_on_the_device_of_its_learner(tmp_path: Path) -> None:
+    path = tmp_path / "reward.py"
+    path.write_text(REWARD)
+    learner = PpoLearner(resolve().expand, note=lambda _: None, device="nowhere")
+    learner.check(experts(1))
+    with pytest.raises(GraceError, match=r"device.*: nowhere"):
+        learner.train(path, STEPS, 3, tmp_path / "1" / "training", None)
+
+
 def test_environments_that_the_user_registered_are_known_to_a_training(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gymnasium, "registry", dict(gymnasium.registry))
     monkeypatch.setattr("gymnasium.envs.registration.registry", gymnasium.registry)

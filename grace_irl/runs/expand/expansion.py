@@ -229,7 +229,14 @@ def _silent(_: str) -> None:
 
 def _learner(config: Config, parts: fits.Parts) -> Learner:
     note = parts.note or (lambda _: None)
-    return PpoLearner(config.expand, config.data.label, sandbox=config.sandbox, note=note, workplace=parts.workplace)
+    return PpoLearner(
+        config.expand,
+        config.data.label,
+        sandbox=config.sandbox,
+        note=note,
+        workplace=parts.workplace,
+        device=parts.device,
+    )
 
 
 @contextmanager

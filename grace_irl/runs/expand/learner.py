@@ -120,6 +120,7 @@ def train_policy(
     seed: int,
     folder: str,
     initial: str | None,
+    device: str,
 ) -> dict[str, Any]:
     """Train a policy by PPO, and save it in the folder. `PpoLearner` calls this function in a separate process.
 
@@ -136,6 +137,7 @@ def train_policy(
         seed: seed of all random generators.
         folder: folder for checkpoints.
         initial: file of the policy to start from; None for a new policy.
+        device: torch device (`grace_irl.rl.learning.make_learner`).
 
     Returns:
         The fields `steps` and `paid` of `Learnt`, by name.
@@ -156,6 +158,7 @@ def train_policy(
         episodes=EPISODES,
         out=folder,
         initial=None if initial is None else load_policy(initial),
+        device=device,
         progress=lambda look: tell({"steps": look.steps, "mean": look.mean, "success": look.success}),
     )
     return {"steps": training.steps, "paid": [look.paid for look in training.curve]}
@@ -170,6 +173,7 @@ class PpoLearner:
         sandbox: settings of the sandbox.
         note: callback for one line about each evaluation of the policy.
         workplace: place where the trainings run.
+        device: torch device (`grace_irl.rl.learning.make_learner`).
     """
 
     def __init__(
@@ -180,12 +184,14 @@ class PpoLearner:
         sandbox: SandboxConfig = SandboxConfig(),
         note: Callable[[str], None],
         workplace: Workplace = Workplace(),
+        device: str = "auto",
     ) -> None:
         self._config = config
         self._rule = rule
         self._sandbox = sandbox
         self._note = note
         self._workplace = workplace
+        self._device = device
 
     @property
     def carries(self) -> bool:
@@ -234,6 +240,7 @@ class PpoLearner:
             "seed": seed,
             "folder": str(folder.absolute()),
             "initial": None if initial is None else str(initial.absolute()),
+            "device": self._device,
         }
         log = folder / "log.txt"
         job = Job(TASK, arguments, log, memory.environment(), TRAINING_IMPORTS)
