@@ -25,8 +25,8 @@ REWARD = "class Reward:\n    def reward_fn(self, state):\n        return 1.0 - a
 STEPS = 2048
 
 
-def learner(notes: list[str], device: str = "auto", **flags: object) -> PpoLearner:
-    found = PpoLearner(resolve(flags={"expand.form": "raw", **flags}).expand, note=notes.append, device=device)
+def learner(notes: list[str], **flags: object) -> PpoLearner:
+    found = PpoLearner(resolve(flags={"expand.form": "raw", **flags}).expand, note=notes.append)
     found.check(experts(1))
     return found
 
@@ -60,8 +60,10 @@ def test_a_reward_that_fails_ends_the_training_with_one_line(tmp_path: Path) -> 
 def test_a_training_is_on_the_device_of_its_learner(tmp_path: Path) -> None:
     path = tmp_path / "reward.py"
     path.write_text(REWARD)
+    learner = PpoLearner(resolve().expand, note=lambda _: None, device="nowhere")
+    learner.check(experts(1))
     with pytest.raises(GraceError, match=r"device.*: nowhere"):
-        learner([], "nowhere").train(path, STEPS, 3, tmp_path / "1" / "training", None)
+        learner.train(path, STEPS, 3, tmp_path / "1" / "training", None)
 
 
 def test_environments_that_the_user_registered_are_known_to_a_training(monkeypatch: pytest.MonkeyPatch) -> None:
