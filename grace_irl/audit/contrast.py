@@ -32,10 +32,10 @@ result is None if the function cannot decide."""
 MOST_INSTRUCTIONS = 12
 """Maximum number of other instructions that an episode gets."""
 MOST_STATES = 10_000
-"""Maximum number of states on which a program runs in one call of `swaps`.
+"""Approximate maximum of the states on which a program runs in one call of `swaps`.
 
-Episodes beyond the maximum are left out. The first `LEAST` episodes always run, with fewer instructions if they are
-long."""
+Episodes beyond it are left out. The first `LEAST` episodes always run, with fewer instructions if they are long, but at
+least one."""
 LEAST = 3
 """Number of expert episodes that are always examined."""
 EXCHANGED = 5

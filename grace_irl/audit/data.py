@@ -67,7 +67,10 @@ def _few(subject: Subject) -> Iterator[RewardWarning]:
             "bring more episodes, or hold some out (--held-out)",
         )
     elif held_out.episodes is not None:
-        train, tested = (subject.given(items) for items in (subject.problem.train, subject.problem.held_out))
+        own = {*subject.given(subject.problem.items)}
+        train, tested = (
+            [item for item in items if item in own] for items in (subject.problem.train, subject.problem.held_out)
+        )
         items, trained = (*train, *tested), len(train)
         known = recordings(items)
         experts, negatives = (

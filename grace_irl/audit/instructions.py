@@ -84,7 +84,7 @@ def _exchanged(subject: Subject) -> tuple[Contrast | None, list[RewardWarning]]:
         if whole_episode:
             return None, []
         # An excuse is for a reward that needs no text. This one reads the text if most swaps leave the goal unpaid.
-        reads = found.doubtful_paid <= DOUBTFUL * found.doubtful
+        reads = found.doubtful > 0 and found.doubtful_paid <= DOUBTFUL * found.doubtful
         return found, list(_ignored(subject, found, asked)) if reads else []
     if whole_episode:
         return None, [each for each in _ignored(subject, found, asked) if each.code == "instruction-ignored"]

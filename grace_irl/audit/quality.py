@@ -89,12 +89,12 @@ def of_source(subject: Subject) -> Iterator[RewardWarning]:
         )
 
 
-def _as_often(episodes: EpisodeMetrics, paid: int, negatives: int) -> str:
+def _as_often(episodes: EpisodeMetrics, paid: int, negatives: int, which: str) -> str:
     """A clause with the shares of paid episodes, if negatives are paid nearly as often as experts; else ""."""
     if episodes.hit is None or not negatives or paid / negatives < max(0.25, episodes.hit.value - 0.25):
         return ""
     return (
-        f"negative episodes nearly as often as experts: {paid / negatives:.0%} of {negatives} negatives, "
+        f"negative episodes nearly as often as experts: {paid / negatives:.0%} of {negatives} negatives{which}, "
         f"and {episodes.hit.value:.0%} of {episodes.experts} experts at their goal"
     )
 
@@ -132,24 +132,27 @@ def _of_side(subject: Subject, metrics: Metrics) -> Iterator[RewardWarning]:
         else:
             advice = _closer(subject)
         yield RewardWarning("early", found, advice)
-    paid, negatives = _paid_negatives(subject, metrics)
+    paid, negatives, which = _paid_negatives(subject, metrics)
     if paid > max(SINGLE, WRONG * negatives):
         look = "look whether they do the task (report), " if trained and metrics is not subject.tested else ""
-        found = f"the reward pays {paid} of {negatives} {side} negative episodes"
+        found = f"the reward pays {paid} of {negatives} {side} negative episodes{which}"
         yield RewardWarning("false", found, f"{look}{_closer(subject)}")
 
 
-def _paid_negatives(subject: Subject, metrics: Metrics) -> tuple[int, int]:
-    """Two counts: paid negatives, and all negatives. If more of the user's own are paid than of all, the user's own."""
+def _paid_negatives(subject: Subject, metrics: Metrics) -> tuple[int, int, str]:
+    """Two counts, paid negatives and all negatives, and words that say which negatives are counted.
+
+    If a larger share of the user's own negatives is paid than of all with swaps, the user's own are counted alone.
+    """
     episodes = metrics.episodes
     if episodes is None or episodes.false is None:
-        return 0, 0
+        return 0, 0, ""
     trained = metrics is subject.separation.train
     items = subject.problem.train if trained else subject.problem.held_out
     own = [subject.pays_anywhere(item) for item in subject.given(items) if not item.positive.any()]
     if own and np.mean(own) > episodes.false.value:
-        return sum(own), len(own)
-    return _wrong(episodes)[2], episodes.negatives
+        return sum(own), len(own), " that are no swaps" if len(own) < episodes.negatives else ""
+    return _wrong(episodes)[2], episodes.negatives, ""
 
 
 def _closer(subject: Subject) -> str:

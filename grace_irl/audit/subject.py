@@ -65,12 +65,12 @@ class Subject:
         return self.problem.metadata.state_kind.annotated
 
     def given(self, items: Sequence[Labelled]) -> list[Labelled]:
-        """These episodes without swaps. If the problem has no other negatives, all of them.
+        """These episodes without swaps, if they have other negatives; else all of them.
 
         A swap has the states of an expert, so it shows nothing about the negatives that the user has given.
         """
-        own = any(not item.positive.any() and not item.demonstration.swapped for item in self.problem.items)
-        return [item for item in items if not (own and item.demonstration.swapped)]
+        own = [item for item in items if not item.demonstration.swapped]
+        return own if any(item.demonstration.role == "negative" for item in own) else list(items)
 
     def values(self, item: Labelled) -> NDArray[np.float64]:
         """Rewards along a trajectory of the problem, `(T+1,)`."""

@@ -123,7 +123,7 @@ def start(
     checked = None
     if contest.needs_goals or settings.fit.data.goals:
         checked = require_cleanable(contest.labels, contest.demonstrations, note)
-    require_searchable(contest.drawn(0), note, checked)
+    require_searchable(contest.drawn(0), comparison.methods, note, checked)
     if comparison.reward:
         contest = replace(contest, settings=(settings := _with_own_reward(settings, out)))
     settings.write(out)
@@ -200,6 +200,7 @@ def resume(
             "and code, unchanged: begin a new comparison"
         )
     warned = _checked(contest)
+    require_searchable(contest.drawn(0), {*comparison.methods} - {*found.comparison.methods}, note)
     contest.settings.write(folder)
     _say_where(contest, note)
     return _work(folder, contest.cleaned(folder, note), warned, workers, listener, workplace)

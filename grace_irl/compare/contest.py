@@ -5,7 +5,7 @@ A job is one method with one seed. This module also marks the goal states of the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -107,13 +107,16 @@ def _checked(config: Config, labelling: Labelling, note: Callable[[str], None] |
     return proposers.checked(config, labelling.problem(), note or (lambda _: None))
 
 
-def require_searchable(contest: Contest, note: Callable[[str], None], checked: Config | None = None) -> None:
+def require_searchable(
+    contest: Contest, methods: Collection[str], note: Callable[[str], None], checked: Config | None = None
+) -> None:
     """Check the inputs of searches that `Fitted.check` does not read: `--start-from`, `--context` and the proposer.
 
     A server is tried once for all searches, because they have the same model.
 
     Args:
         contest: the contest.
+        methods: names of the methods whose searches are checked.
         note: function that shows one line to the user, for example that the first call to a server is under way.
         checked: result of `require_cleanable`, which may have tried the server.
 
@@ -124,9 +127,9 @@ def require_searchable(contest: Contest, note: Callable[[str], None], checked: C
     demonstrations = contest.demonstrations if contest.demonstrations.items else None
     model = None if checked is None else checked.model
     for name, config in contest.settings.searches.items():
-        if name == OURS and contest.settings.comparison.reward:
+        if name not in methods or (name == OURS and contest.settings.comparison.reward):
             continue
-        config = proposers.settled(config)
+        config = proposers.settled(with_settings(config, {"data.goals": ""}))  # which names all of them, if any
         served = config.proposer.name == "llm"
         if served and model is not None:
             config = config.model_copy(update={"model": model})

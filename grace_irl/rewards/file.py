@@ -77,7 +77,7 @@ class RewardFile:
         """
         candidate = self._candidate
         try:
-            return OnlineReward(candidate, extra_info or "")
+            return OnlineReward(candidate, extra_info or "", self.reads)
         except ContractError as error:
             raise InputError(f"{self.path}: {error}") from error
         except Exception as error:

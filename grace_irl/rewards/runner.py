@@ -366,9 +366,11 @@ class OnlineReward:
     Args:
         candidate: the compiled program.
         extra_info: the instruction.
+        reads: the form of the actions that the program reads.
     """
 
-    def __init__(self, candidate: Candidate, extra_info: str) -> None:
+    def __init__(self, candidate: Candidate, extra_info: str, reads: Reads = Reads()) -> None:
+        self._reads = reads
         self._generators = Generators(used=candidate.uses_random)
         with self._generators.lent():
             self._reward = candidate.start(extra_info).instance
@@ -376,20 +378,27 @@ class OnlineReward:
     def reward_fn(self, state: Any, *transition: Any) -> Any:
         """`reward_fn(state)`, or `reward_fn(state, action, next_state)`, of the program."""
         with self._generators.lent():
-            return self._reward.reward_fn(*_handed(state, *transition))
+            return self._reward.reward_fn(*self._handed(state, *transition))
 
     def debug_fn(self, state: Any, *transition: Any) -> Any:
         """`debug_fn` of the program, with the arguments of `reward_fn`. Calls do not advance the random generators."""
         with self._generators.lent(kept=False):
-            return self._reward.debug_fn(*_handed(state, *transition))
+            return self._reward.debug_fn(*self._handed(state, *transition))
 
     def terms_fn(self, state: Any, *transition: Any) -> Any:
         """`terms_fn` of the program, with the arguments of `reward_fn`. Calls do not advance the random generators."""
         with self._generators.lent(kept=False):
-            return self._reward.terms_fn(*_handed(state, *transition))
+            return self._reward.terms_fn(*self._handed(state, *transition))
+
+    def _handed(self, state: Any, *transition: Any) -> tuple[Any, ...]:
+        if not transition:
+            return (as_state(state),)
+        action, *after = transition
+        taken = self._reads.taken(np.asarray(as_action(action))[None], "the reward")
+        return (as_state(state), as_action(taken[0]), *map(as_state, after))
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("_reward", "_generators"):  # `copy` reads these before they exist
+        if name in ("_reward", "_generators", "_reads"):  # `copy` reads these before they exist
             raise AttributeError(name)
         return getattr(self._reward, name)
 
@@ -407,10 +416,3 @@ def trusted_candidate(source: str, *, takes_action: bool = False, filename: str 
     """
     name = f"grace_irl_reward_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
     return Candidate(source, takes_action=takes_action, name=name, filename=filename)
-
-
-def _handed(state: Any, *transition: Any) -> tuple[Any, ...]:
-    if not transition:
-        return (as_state(state),)
-    action, *after = transition
-    return (as_state(state), as_action(action), *map(as_state, after))

@@ -232,9 +232,10 @@ def checked(config: Config, problem: Problem, note: Note = lambda _: None) -> Co
             "--set model.price_in=… or model.price_out=…, of a million tokens"
         )
     own = method_of(config).writer is not None
-    if config.proposer.seed_synthesis and own:
+    seeded = config.proposer.seed_synthesis > 0 and config.proposer.name != "replay"
+    if seeded and own:
         _synthesis(config, problem)
-    elif config.proposer.seed_synthesis:
+    elif seeded:
         from grace_irl.synthesis.synthesiser import require_words
 
         require_words(problem)

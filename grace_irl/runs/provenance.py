@@ -30,13 +30,16 @@ def export_record(record: Record, store: Store, config: Config) -> str:
     Raises:
         InputError: the program contains invisible characters, or does not compile.
     """
-    account = method_of(config).account
+    method = method_of(config)
+    account = method.account
     numbers = account.calibrated(record.evaluation)
-    known = {name: store.meta(name) for name in ("label", "states", "fields", "parts", "actions")}
+    known = {name: store.meta(name) for name in ("label", "states", "fields", "parts")}
+    # With a task, programs get the actions of its environment, whatever shape those of demonstrations have.
+    actions = store.meta("actions") if method.needs.demonstrations else ""
     text = export_source(
         record.program.source,
         title=f"A reward {account.made} by grace-irl {__version__}.",
-        facts=facts(record, store.records(), store.trajectories(), config, **known),
+        facts=facts(record, store.records(), store.trajectories(), config, **known, actions=actions),
         **(vars(numbers) if numbers else {}),
     )
     return sound(text, f"program {record.program.id}")

@@ -469,7 +469,8 @@ def test_swaps_do_not_hide_that_negatives_of_the_user_are_paid(held_out: float) 
     found = examined(with_copies_of_experts(alike), told, held_out=held_out)
     assert "negative episodes nearly as often as experts: 100% of" in warned(found, "no-difference").found
     side = "held-out" if held_out else "training"
-    assert re.fullmatch(rf"the reward pays (\d+) of \1 {side} negative episodes", warned(found, "false").found)
+    paid = rf"the reward pays (\d+) of \1 {side} negative episodes that are no swaps"
+    assert re.fullmatch(paid, warned(found, "false").found)
     good = examined(with_copies_of_experts(drawn(reach, count=30)), told, held_out=held_out)
     assert codes(good) <= {"nothing-held-out", "one-instruction"}
 
@@ -481,3 +482,6 @@ def test_swaps_are_no_held_out_negatives_of_the_user() -> None:
     assert "only 6 expert and 1 negative episodes are held out" in found.found
     alone = replace(given, items=given.items[:24])
     assert "few-episodes" not in codes(examined(with_copies_of_experts(alone), GOOD))
+    marked = [replace(item, goals=(item.trajectory.num_steps,)) for item in alone]  # one of them reaches no goal
+    missed = with_copies_of_experts(replace(alone, items=(replace(marked[0], goals=()), *marked[1:])))
+    assert "few-episodes" not in codes(examined(missed, GOOD, "goal"))

@@ -12,11 +12,12 @@ import pytest
 pytest.importorskip("imitation", reason="not installed: pip install --no-deps imitation==1.0.1")
 
 from grace_irl.cli import main
-from grace_irl.compare.contest import Contest
-from grace_irl.compare.settings import digest_of, read_settings
+from grace_irl.compare.contest import Contest, require_cleanable, require_searchable
+from grace_irl.compare.settings import Settings, comparison_of, digest_of, read_settings
 from grace_irl.demos import load, save
 from grace_irl.demos.goals import save_goals
 from grace_irl.demos.memory import EPISODE_BYTES
+from grace_irl.runs.config import resolve
 from grace_irl.runs.run import opened
 from tests.cli import corridor
 from tests.compare.corridor import MAKE, SEARCH, write_demonstrations
@@ -108,6 +109,19 @@ def goals_file(place: Path) -> str:
     experts = [item for item in corridor.demonstrations() if item.role == "expert"]
     save_goals(place, {item.trajectory.digest: (corridor.goal_of(item),) for item in experts}, experts)
     return str(place)
+
+
+def test_goal_states_of_experts_that_the_first_seed_does_not_draw_are_no_reason_to_refuse(tmp_path: Path) -> None:
+    demos, place = corridor.saved(tmp_path), tmp_path / "mine.toml"
+    comparison = comparison_of({"env": ENDS, "methods": ("grace", "bc"), "draw_demos": 1})
+    flags = {"data.demos": (demos,), "data.label": "goal", "data.goals": str(place), "proposer.name": "manual"}
+    contest = Contest.of(Settings(comparison, resolve(flags={**flags, "data.held_out": 0.0})), new=True)
+    drawn = {item.trajectory.digest for item in contest.drawn(0).demonstrations}
+    experts = contest.demonstrations.select(role="expert")
+    left = next(item for item in experts if item.trajectory.digest not in drawn)
+    place.write_text(f"{left.trajectory.digest} = [{corridor.goal_of(left)}]\n")
+    checked = require_cleanable(contest.labels, contest.demonstrations, print)
+    require_searchable(contest.drawn(0), comparison.methods, print, checked)
 
 
 @pytest.mark.slow

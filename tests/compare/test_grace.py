@@ -62,6 +62,9 @@ def test_a_server_is_tried_once_before_a_comparison_and_not_on_resume(
         start(asked, tmp_path / "other")
     assert not (tmp_path / "other").exists()
     resume(tmp_path / "out")
+    with pytest.raises(InputError, match="no server at"):  # a method that joins is checked
+        resume(tmp_path / "out", methods=(*methods, "revolve"))
+    resume(tmp_path / "out")
 
 
 def test_the_policies_of_an_expansion_have_the_device_of_the_comparison(

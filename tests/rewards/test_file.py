@@ -222,4 +222,7 @@ def test_a_reward_from_a_table_takes_actions_as_the_table_has_them(reads: str, t
     assert found.reads.actions == (() if "action" in reads else None)
     environment = found.wrap(Slope())
     environment.reset(seed=0)
+    if "action" in reads:
+        online = grace_irl.load_reward(run.reward_path, trust=True)()
+        assert online.reward_fn(np.zeros(2), np.array([0.5]), np.zeros(2)) == 0.75
     assert environment.step(np.array([0.5], np.float32))[1] == (0.75 if "action" in reads else 0.0)

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,16 @@ from grace_irl.cli import main
 from grace_irl.demos import save
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.methods.search_panels import depth_panel, tree_panel
+from grace_irl.programs.export import reads_of
 from grace_irl.programs.program import Program
 from grace_irl.rl.collect import collect
+from grace_irl.runs.config import resolve
+from grace_irl.runs.folder import RunPaths, create
+from grace_irl.runs.loading import new_labelling
+from grace_irl.runs.provenance import export_record
+from grace_irl.runs.record import Record
 from grace_irl.runs.run import opened
+from grace_irl.runs.store import Store
 from grace_irl.search.ranks import Scored
 from tests.propose.client.server import ChatServer
 from tests.runs.test_resume_real import results
@@ -349,3 +357,23 @@ def test_an_estimate_counts_descriptions_and_opinions(task: Path, capsys: Captur
     assert {"align", "verify"} == found[0]["prompts"].keys() - found[1]["prompts"].keys()
     assert whole["tokens_in"] > less["tokens_in"]
     assert whole["tokens_out"] > less["tokens_out"]
+
+
+def test_a_program_of_a_task_takes_the_actions_of_its_environment(tmp_path: Path) -> None:
+    """Demonstrations may lie in a table, which has single numbers where the environment has vectors of one."""
+    path = tmp_path / "slope.toml"
+    path.write_text(
+        TASK.replace("CartPole-v1", "MountainCarContinuous-v0").replace(', "angle", "angular velocity"', "")
+    )
+    rows = "".join(f"{number},0.{number},0.{step},0.5,expert\n" for number in range(2) for step in range(4))
+    (tmp_path / "demos.csv").write_text(f"episode,x,velocity,action,role\n{rows}")
+    flags = {"method": "random", "policy.task": str(path), "data.demos": (str(tmp_path / "demos.csv"),)}
+    config = resolve(flags=flags)
+    create(tmp_path / "run", config, new_labelling(config).problem(), ())
+    source = "class Reward:\n    def reward_fn(self, state, action, next_state):\n        return float(action[0])\n"
+    record = Record(
+        Program("0" * 16, source, 9, takes_action=True), Evaluation("ok", score=1.0, metrics={"best": 1.0}), 0
+    )
+    with closing(Store(RunPaths(tmp_path / "run").database)) as store:
+        assert store.meta("actions") == "()"
+        assert reads_of(export_record(record, store, config)).actions is None
