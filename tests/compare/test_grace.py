@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -115,9 +116,9 @@ def test_a_reshaped_reward_pays_for_progress_unless_a_form_is_stated(
     paid: list[str] = []
     pay = learning.ProgramPay
 
-    def noted(reward: object, form: str, weak: bool) -> object:
+    def noted(reward: object, form: str, weak: bool, **limits: Any) -> object:
         paid.append(form)
-        return pay(reward, form, weak)  # type: ignore[arg-type]
+        return pay(reward, form, weak, **limits)  # type: ignore[arg-type]
 
     monkeypatch.setattr(learning, "ProgramPay", noted)
     settings = Settings(comparison_of(SHORT), resolve(flags={**FLAGS, **flags}))
