@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from grace_irl.audit.asked import StatedGoals
 from grace_irl.audit.contrast import by_end, by_instruction, by_word, swaps
 from grace_irl.demos.labels import label
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
@@ -435,3 +436,23 @@ def test_long_episodes_leave_three_experts_with_other_instructions() -> None:
     assert seen([40] * 3 + [900] + [40] * 9) == dict.fromkeys([*range(3), *range(4, 13)], 12)  # one is left out
     assert seen([900] + [40] * 12) == {0: 3, **dict.fromkeys(range(1, 13), 12)}
     assert seen([4000] * 13) == {0: 1, 1: 1, 2: 1}
+
+
+def test_an_excuse_holds_where_no_instruction_of_another_expert_can_be_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each task has one instruction of experts; only negatives show other words. No swap shows that text is read."""
+    rng = np.random.default_rng(0)
+    items = []
+    for number in range(48):
+        task, role = number % 2, ("expert", "negative")[number // 24]
+        made = visit(rng, role)  # type: ignore[arg-type]
+        word = "lamp" if role == "expert" else "light"
+        text = replace(made, extra_info=f"switch on the {COLOURS[task]} {word}")
+        items.append(Demonstration(text, role, COLOURS[task]))  # type: ignore[arg-type]
+    given = Demonstrations(Metadata("vector"), tuple(items))
+    monkeypatch.setattr(StatedGoals, "telling", frozenset({"lamp"}))
+    for excused in (False, True):
+        monkeypatch.setattr(StatedGoals, "excused", lambda _, known=excused: known)
+        assert ("words-ignored" in codes(examined(given, IGNORES))) is not excused
+    found = examined(given, IGNORES)
+    assert found.contrast is not None
+    assert (found.contrast.doubtful, found.contrast.ignored) == (0, ("lamp",))

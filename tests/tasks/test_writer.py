@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,11 @@ from grace_irl.cli import main
 from grace_irl.demos.labels import Problem
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.methods.trained import writer
+from grace_irl.runs import proposers
 from grace_irl.runs.config import resolve
 from grace_irl.search.protocol import Request
 from grace_irl.tasks import random_episodes
+from grace_irl.tasks.task import read_task
 
 Capture = pytest.CaptureFixture[str]
 CORRIDOR = Path(__file__).resolve().parents[1] / "cli" / "corridor.py"
@@ -75,3 +78,17 @@ def test_a_score_that_fails_is_one_line(tmp_path: Path, capsys: Capture) -> None
     assert main(["fit", "--method", "random", "--task", str(task), "--out", str(tmp_path / "run")]) == 2
     assert "task pole: its score fails on an episode: ValueError: no food" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("name", "plays"), [("manual", True), ("replay", False)])
+def test_only_a_run_that_begins_with_synthesised_programs_makes_their_writer(
+    name: str, plays: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A recording holds them already."""
+    made: list[object] = []
+    monkeypatch.setattr(proposers, "_synthesis", lambda *given: made.append(given))
+    as_it_is = replace(proposers.PROPOSERS[name], check=lambda config, *_: config)
+    monkeypatch.setitem(proposers.PROPOSERS, name, as_it_is)
+    flags = {"method": "random", "policy.task": "snake", "proposer.name": name, "proposer.seed_synthesis": 2}
+    proposers.checked(resolve(flags=flags), Problem(read_task("snake").metadata, "all", ()))
+    assert bool(made) is plays
