@@ -199,7 +199,7 @@ def searched(task: Task, named: str, name: str, seed: int, folder: Path, workers
             if not (run_folder / "run.db").exists():
                 raise
     take_over(run_folder, folder.parent.glob(f"*-{seed}/run"))
-    run = grace_irl.fit(resume=run_folder, max_seconds=1e9)
+    run = grace_irl.fit(resume=run_folder, max_seconds=1e9, sets=(f"policy.task={named}",))
     source, score = run.best.source, run.best.fitness
     known = next((each.fresh for each in finished(task).values() if each.source == source), None)
     return Found(name, seed, run.programs, run.seconds, score, known or fresh(task, source, folder, workers), source)

@@ -22,8 +22,8 @@ ROOT = Path(__file__).resolve().parent.parent
 DEMOS = "datasets/babyai-go-to-obj"
 BEGIN, END = "<!-- example: docs/readme_example.py -->\n", "<!-- end of example -->\n"
 EFFORT = re.compile(r"^\d+ programs? in .*$", re.MULTILINE)
-PAYS = ("faced", "Reward")
-"""Names of the program that README.md shows."""
+PAYS = ("GUESSES", "Reward")
+"""Names of the program that README.md shows, but for the debug function."""
 
 
 def fit() -> tuple[str, str]:
@@ -48,10 +48,15 @@ def short(reward: str, figures: str) -> str:
     parts = [
         ast.get_source_segment(reward, node)
         for node in module.body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in PAYS
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Assign) and _name(node) in PAYS
     ]
-    shown = "\n\n\n".join(part for part in parts if part)
+    shown = "\n\n\n".join(part.partition("\n\n    def debug_fn")[0] for part in parts if part)
     return f"```text\n{figures}\n```\n\nThe part of `reward.py` that pays:\n\n```python\n{shown}\n```\n"
+
+
+def _name(node: ast.FunctionDef | ast.ClassDef | ast.Assign) -> str:
+    """What a definition or an assignment defines."""
+    return ast.unparse(node.targets[0]) if isinstance(node, ast.Assign) else node.name
 
 
 PAGES: dict[str, Callable[[str, str], str]] = {"README.md": short, "docs/results.md": whole}

@@ -35,6 +35,9 @@ class NearMissPolicy:
     The level keeps its instruction, so the environment verifies and rewards only the right task. The policy is done
     when the verifier of the other task reports success, or when the script ends.
 
+    A world with a single object has no other task. There the level's own task is the other task, and the level gets
+    the instruction of another of its worlds, about an object that is not there (`other_task.absent_task`).
+
     Args:
         environment_id: id of the environment.
         only: name of the only deviation to draw, for example "other order"; "" draws from all that the world allows.
@@ -67,7 +70,7 @@ class NearMissPolicy:
             InputError: the environment has no instruction of BabyAI, or no deviation of its level has the name `only`.
         """
         from grace_irl.rl.level_deviations import SCRIPTS
-        from grace_irl.rl.other_task import DEVIATIONS, other_tasks
+        from grace_irl.rl.other_task import ABSENT, DEVIATIONS, absent_task, copy_of, other_tasks
 
         level = environment.unwrapped
         if getattr(level, "instrs", None) is None:
@@ -86,10 +89,17 @@ class NearMissPolicy:
             self._actions = self._first_possible({name: scripts[name](level, rng) for name in names})
             return
         tasks = {name: some for name, some in other_tasks(level).items() if self._only in ("", name)}
-        if not tasks:
-            raise PolicyFailureError(NO_OTHER_TASK)
-        self._name = name = self._rarest_first(tasks, rng)[0]
-        task: Any = tasks[name][rng.integers(len(tasks[name]))]
+        task: Any
+        if tasks:
+            self._name = name = self._rarest_first(tasks, rng)[0]
+            task = tasks[name][rng.integers(len(tasks[name]))]
+        else:
+            found = absent_task(level, rng) if self._only in ("", ABSENT) else None
+            if found is None:
+                raise PolicyFailureError(NO_OTHER_TASK)
+            self._name = name = ABSENT
+            task = copy_of(level.instrs)
+            level.instrs, level.mission = found
         self.deed = f"{name}: {task.surface(level)}"
         self._actions = self._bot_actions(level, task)
 

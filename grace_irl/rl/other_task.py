@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
+import numpy as np
 from minigrid.envs.babyai.core.roomgrid_level import RejectSampling
 from minigrid.envs.babyai.core.verifier import (
     LOC_NAMES,
@@ -20,14 +22,22 @@ from minigrid.envs.babyai.core.verifier import (
     SeqInstr,
 )
 
-from grace_irl.rl.instructions import actions_in
+from grace_irl.rl.environments import quiet
+from grace_irl.rl.instructions import NeverInstr, actions_in, parse
 
 ON_ONE_OBJECT = (GoToInstr, OpenInstr, PickupInstr)
 """Classes of instructions with a single description, `desc`."""
 
-
-DEVIATIONS = ("similar object", "other object", "exchanged", "other moved", "other fixed", "other order", "other part")
-"""Names of the ways in which another task differs from the level's own task."""
+ABSENT = "absent object"
+"""Deviation of worlds without other tasks: the instruction is that of another world, about an object that this world
+does not have."""
+DEVIATIONS = (
+    *("similar object", "other object", "exchanged", "other moved", "other fixed", "other order", "other part"),
+    ABSENT,
+)
+"""Names of the ways in which another task differs from the instruction."""
+WORLDS = 10
+"""Number of other worlds in which `absent_task` looks for an instruction."""
 
 
 def other_tasks(level: Any) -> dict[str, list[Instr]]:
@@ -55,6 +65,35 @@ def other_tasks(level: Any) -> dict[str, list[Instr]]:
         if _is_valid(task, level):
             found.setdefault(name, []).append(task)
     return found
+
+
+def absent_task(level: Any, rng: np.random.Generator) -> tuple[Instr, str] | None:
+    """Draw an instruction of another world of the level, about an object that this world does not have.
+
+    Args:
+        level: a BabyAI environment, unwrapped and just reset. It is not changed.
+        rng: generator of the other worlds.
+
+    Returns:
+        The instruction, which nothing in this world fulfils, and its text; None if none of `WORLDS` worlds has one.
+    """
+    other = deepcopy(level)
+    for seed in rng.integers(2**31 - 1, size=WORLDS).tolist():
+        with quiet():
+            other.reset(seed=seed)
+        task = parse(other.mission, level)
+        if task is not None and any(_is_absent(action) for action in actions_in(task)):
+            return task, other.mission
+    return None
+
+
+def copy_of(task: Any) -> Any:
+    """A copy of an instruction. The copy is not strict, and remembers nothing of an episode."""
+    if isinstance(task, SeqInstr):
+        return type(task)(copy_of(task.instr_a), copy_of(task.instr_b))
+    if isinstance(task, PutNextInstr):
+        return PutNextInstr(_copied(task.desc_move), _copied(task.desc_fixed))
+    return type(task)(_copied(task.desc))
 
 
 def _others(right: Any, level: Any) -> Iterator[tuple[str, Instr]]:
@@ -85,11 +124,11 @@ def _other_sequences(right: SeqInstr, level: Any) -> Iterator[tuple[str, Instr]]
     one, two = right.instr_a, right.instr_b
     alike = any(_is_alike(*pair) for pair in itertools.product(actions_in(one), actions_in(two)))
     if not isinstance(right, AndInstr) and not alike:
-        yield "other order", type(right)(_copy_of(two), _copy_of(one))
+        yield "other order", type(right)(copy_of(two), copy_of(one))
     for _, other in _others(one, level):
-        yield "other part", type(right)(other, _copy_of(two))
+        yield "other part", type(right)(other, copy_of(two))
     for _, other in _others(two, level):
-        yield "other part", type(right)(_copy_of(one), other)
+        yield "other part", type(right)(copy_of(one), other)
 
 
 def _other_descriptions(right: ObjDesc, level: Any) -> Iterator[ObjDesc]:
@@ -131,21 +170,17 @@ def _descriptions(action: Any) -> list[ObjDesc]:
     return [getattr(action, name) for name in ("desc", "desc_move", "desc_fixed") if hasattr(action, name)]
 
 
+def _is_absent(action: Any) -> bool:
+    """Whether no object of the world matches a description in this action."""
+    return isinstance(action, NeverInstr) or not all(each.obj_set for each in _descriptions(action))
+
+
 def _is_alike(one: Any, other: Any) -> bool:
     """Whether one act may fulfil both actions: they have the same form, and their descriptions share objects."""
     if type(one) is not type(other):
         return False
     pairs = zip(_descriptions(one), _descriptions(other), strict=True)
     return all(any(thing is match for thing in a.obj_set for match in b.obj_set) for a, b in pairs)
-
-
-def _copy_of(task: Any) -> Any:
-    """A copy of an instruction. The copy is not strict, and remembers nothing of an episode."""
-    if isinstance(task, SeqInstr):
-        return type(task)(_copy_of(task.instr_a), _copy_of(task.instr_b))
-    if isinstance(task, PutNextInstr):
-        return PutNextInstr(_copied(task.desc_move), _copied(task.desc_fixed))
-    return type(task)(_copied(task.desc))
 
 
 def _copied(description: ObjDesc) -> ObjDesc:

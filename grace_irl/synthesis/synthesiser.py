@@ -6,7 +6,7 @@ import itertools
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Protocol
@@ -45,8 +45,8 @@ class Sketcher(Protocol):
     methods, the training data and the sketcher's seed.
     """
 
-    def initial(self) -> list[str]:
-        """Initial sketches, best first."""
+    def initial(self) -> Iterable[str]:
+        """Initial sketches, best first. Before these, a sketch may come early, while the analysis goes on."""
         ...
 
     def mutate(self, sketch: str, seed: int) -> str:
@@ -116,7 +116,7 @@ class Synthesiser:
             if request.operator == "reshape":
                 found = self._reshaper.reshape(parents[0].program.source, request.version)
                 return replace(found, seconds=time.perf_counter() - start)
-            if not self._initial:
+            if not self._possible:
                 spent = time.perf_counter() - start
                 failure = "nothing distinguishes the expert states from the others"
                 return Proposal("", failure=failure, seconds=spent, exhausted=True)
@@ -154,8 +154,12 @@ class Synthesiser:
         return SKETCHERS[self._problem.metadata.kind](self._problem, self._seed)
 
     @cached_property
+    def _possible(self) -> bool:
+        return next(iter(self._sketcher.initial()), None) is not None
+
+    @cached_property
     def _initial(self) -> list[str]:
-        return self._sketcher.initial()
+        return list(self._sketcher.initial())
 
     @cached_property
     def _distinct(self) -> Iterator[str]:
@@ -203,11 +207,7 @@ class Synthesiser:
         """
         seen: set[str] = set()
         repeats = 0
-        for count in itertools.count():
-            sketch = self._initial[count % len(self._initial)]
-            if count >= len(self._initial):
-                rng = np.random.default_rng([self._seed, count])
-                sketch = self._sketcher.mutate(sketch, int(rng.integers(2**62)))
+        for sketch in itertools.chain(self._sketcher.initial(), self._variations()):
             source = self._sketcher.source(sketch)
             if source in seen:
                 repeats += 1
@@ -217,6 +217,12 @@ class Synthesiser:
             repeats = 0
             seen.add(source)
             yield sketch
+
+    def _variations(self) -> Iterator[str]:
+        """Generate variations of the initial sketches, which take turns, without end."""
+        for count in itertools.count(len(self._initial)):
+            rng = np.random.default_rng([self._seed, count])
+            yield self._sketcher.mutate(self._initial[count % len(self._initial)], int(rng.integers(2**62)))
 
 
 @lru_cache(maxsize=64)

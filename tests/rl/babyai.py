@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 OTHERS = (
-    *("GoToRedBall", "GoToLocalS8N7", "GoToDoor", "OpenDoorColor", "OpenDoorLoc", "Pickup", "PickupLoc", "PickupDist"),
+    *(
+        "GoToObj",
+        "GoToObjS4",
+        "GoToRedBall",
+        "GoToLocalS8N7",
+        "GoToDoor",
+        "OpenDoorColor",
+        "OpenDoorLoc",
+        "Pickup",
+        "PickupLoc",
+        "PickupDist",
+    ),
     *("GoToRedBlueBall", "GoToRedBallGrey", "Open", "OpenTwoDoors", "OpenRedBlueDoors"),
 )
-"""Public levels whose worlds have other tasks of the form of the instruction."""
-ALONE = ("GoToRedBallNoDists", "GoToObj", "GoToObjS4", "OpenRedDoor")
-"""Public levels with one object or one door."""
+"""Public levels with near misses. In GoToObj and GoToObjS4 there is one object, so that the instruction is that of
+another world."""
+ALONE = ("GoToRedBallNoDists", "OpenRedDoor")
+"""Public levels with one object or one door, and one instruction."""
 OWN = ("PlaceBetween", "OpenMatchingDoor", "SortColors")
 LEVELS = (*OTHERS, *ALONE, *OWN)
 

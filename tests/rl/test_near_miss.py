@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("minigrid")
@@ -21,7 +22,7 @@ from grace_irl.rl.environments import make, quiet
 from grace_irl.rl.fulfilled import fulfilments
 from grace_irl.rl.instructions import actions_in
 from grace_irl.rl.near_miss import NO_OTHER_TASK, OUT_OF_TIME, RIGHT_TASK_DONE
-from grace_irl.rl.other_task import DEVIATIONS, other_tasks
+from grace_irl.rl.other_task import ABSENT, DEVIATIONS, absent_task, other_tasks
 from tests.demos.equality import assert_same
 from tests.rl.babyai import ALONE, OTHERS, OWN, id_of
 
@@ -224,6 +225,39 @@ def test_the_world_and_its_instruction_stay_as_they_are() -> None:
         assert board.mission == item.trajectory.extra_info
 
 
+def test_where_one_thing_is_the_instruction_is_about_another() -> None:
+    """The bot does the world's own task. The instruction is one of the level's, and nothing here fits it."""
+    found = misses("GoToObj", 8)
+    texts = {reset("GoToObj", seed).mission for seed in range(200)}
+    for item in found:
+        name, own = deed(item)
+        assert name == ABSENT
+        board = reset("GoToObj", int(item.trajectory.source.split(" seed ")[1].split(",")[0]))
+        assert own == board.mission != item.trajectory.extra_info
+        assert item.trajectory.extra_info in texts
+    assert len({item.trajectory.extra_info for item in found}) > 3
+    assert_same(misses("GoToObj", 3), misses("GoToObj", 3))
+
+
+@pytest.mark.parametrize("level", ["GoToLocalS8N7", "GoToSeq"])
+def test_a_thing_that_is_not_there_is_asked_for_where_others_are(level: str) -> None:
+    for item in misses(level, 3, near_miss=ABSENT):
+        name, own = deed(item)
+        assert name == ABSENT
+        right, done = fulfilments(item.trajectory, [item.trajectory.extra_info, own])
+        assert right is not None
+        assert right.at is None
+        assert done is None or done.at == item.trajectory.num_steps  # None: BabyAI's text leaves open what it means
+
+
+def test_other_worlds_leave_the_environment_as_it_is() -> None:
+    board = reset("GoToObj", 3)
+    before = (board.mission, board.grid.encode().tobytes(), board.np_random.bit_generator.state["state"])
+    assert absent_task(board, np.random.default_rng(0)) is not None
+    assert (board.mission, board.grid.encode().tobytes(), board.np_random.bit_generator.state["state"]) == before
+    assert absent_task(reset("OpenRedDoor", 3), np.random.default_rng(0)) is None
+
+
 def test_endings_still_show_the_label_rule() -> None:
     """A set whose files say nothing: the environment ended the experts and not the near misses."""
     both = [*collect(id_of("OpenTwoDoors"), "bot", 3, "expert"), *misses("OpenTwoDoors", 3)]
@@ -250,7 +284,8 @@ def test_worlds_without_another_task_are_counted() -> None:
 
 
 def test_all_deviations_are_drawn() -> None:
-    names = {deed(item)[0] for level in ("GoToRedBall", "PutNextLocal", "OpenTwoDoors") for item in misses(level, 20)}
+    levels = ("GoToObj", "GoToRedBall", "PutNextLocal", "OpenTwoDoors")
+    names = {deed(item)[0] for level in levels for item in misses(level, 20)}
     assert names == set(DEVIATIONS)
 
 

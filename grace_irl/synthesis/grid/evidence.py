@@ -33,7 +33,9 @@ WRONGLY_HIT = 5.0
 for each of these states, up to 60 states."""
 WRONG_STATE = 0.1
 ABSENT = 5.0
-"""Cost in nats of a description that matches nothing in the first state. If n things match, the cost is log n."""
+"""Cost in nats of a description that matches nothing in the first state. If n things match, the cost is log n. The cost
+is 0 if the world has one thing, and the described event happens to it in an episode without goal states: then the
+instruction is about another thing."""
 NOT_SEVERAL = 2.5
 """Cost in nats of a description that has a word for "one of several" and matches only one thing in the first state."""
 
@@ -91,6 +93,8 @@ class GridEvidence:
         self._happenings = [_masks(table, bits) for table, bits in zip(self._tables, self._bits, strict=True)]
         self._things = [_masks(_table(scene.things, self.filters) | ~static) for scene in self.scenes]
         self._positive = [_mask(positive) for positive in self.positives]
+        self._kinds = _masks(_kinds(self.scenes, self.filters))
+        self._spent = [self._wrongly(scene, mask) for scene, mask in zip(self.scenes, self.positives, strict=True)]
         self._near: dict[tuple[int, int], list[tuple[int, list[int]]]] = {}
         self._seen: list[dict[Columns, list[int]]] = [{} for _ in self.scenes]
         self._hits: list[dict[tuple[Columns, ...], int]] = [{} for _ in self.scenes]
@@ -161,9 +165,23 @@ class GridEvidence:
         With a word for "one of several" the cost is log(n - 1), which favours this meaning if n is above 1.
         """
         matches = self.matches(scene, columns)
+        if matches and len(self.scenes[scene].things) == 1 and self.index[SEVERAL] not in columns:
+            return math.log(_all(self._kinds, -1, columns).bit_count())
         if self.index[SEVERAL] in columns:
             return math.log(matches - 1) if matches > 1 else NOT_SEVERAL if matches else ABSENT
+        if not matches and not self._spent[scene].isdisjoint(columns):
+            return 0.0
         return math.log(matches) if matches else ABSENT
+
+    def _wrongly(self, scene: Scene, positive: NDArray[np.bool_]) -> frozenset[int]:
+        """Indices of the events that happen to the only thing of a world, in a trajectory without goal states.
+
+        So under an instruction about such an event, the trajectory shows that the instruction is about another thing.
+        The set is empty for a world with several things.
+        """
+        if positive.any() or len(scene.things) != 1:
+            return frozenset()
+        return frozenset(self.index[Filter("event", event)] for event in np.unique(scene.happenings.event).tolist())
 
     def _fired(self, scene: int, stages: Stages) -> int:
         # A stage completes in a state if one of its steps happens there and each of its steps has happened by then.
@@ -273,6 +291,22 @@ def _filters(scenes: Sequence[Scene], positives: Sequence[NDArray[np.bool_]]) ->
         and f.feature != "event"
     ]
     return tuple(sorted({*filters.difference(empty), SEVERAL}))
+
+
+def _kinds(scenes: Sequence[Scene], filters: Sequence[Filter]) -> NDArray[np.bool_]:
+    """Whether each kind of thing passes each filter, (K, F). Filters on other features than the kind count as passed.
+
+    A kind is a pair of codes in channels 0 and 1. The kinds are those of the worlds with a single thing.
+    """
+    alone = [scene.things.codes[0, :2] for scene in scenes if len(scene.things) == 1]
+    kinds = np.unique(np.array(alone, dtype=np.int64).reshape(-1, 2), axis=0)
+    passed = [
+        kinds[:, int(f.feature[-1])] == f.value
+        if f.feature in ("channel 0", "channel 1")
+        else np.ones(len(kinds), np.bool_)
+        for f in filters
+    ]
+    return np.stack(passed, axis=1)
 
 
 def _of_experts(goals: Sequence[tuple[Scene, NDArray[np.bool_]]]) -> set[Filter]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -91,9 +91,8 @@ class Seeker:
 
     def _walked(self, rng: np.random.Generator) -> Walk:
         """Make an annealed walk. Return a new walk that starts at the best reading of the annealed walk."""
-        steps = STEPS_PER_CHOICE * max(20, len(self.lexicon.words)) * len(self.lexicon.features)
         start = GridReading({"event": self._events[len(self._ends) % len(self._events)]})
-        return Walk(self.lexicon, Walk(self.lexicon, start).run(steps, HOT, COLD, rng))
+        return Walk(self.lexicon, Walk(self.lexicon, start).run(self.steps, HOT, COLD, rng))
 
     def settled(self, effort: float = 1.0) -> bool:
         """Whether more rounds are unlikely to find a better reading.
@@ -111,10 +110,16 @@ class Seeker:
         agree = ends[round(self.cost / SAME)] / effort
         return unseen <= UNSEEN or agree >= AGAIN or rounds >= MOST_ROUNDS
 
-    def settle(self, effort: float = 1.0) -> None:
-        """Do rounds until the search is settled."""
+    @property
+    def steps(self) -> int:
+        """Number of steps of an annealed walk. Each round and each glance makes one."""
+        return STEPS_PER_CHOICE * max(20, len(self.lexicon.words)) * len(self.lexicon.features)
+
+    def rounds(self, effort: float = 1.0) -> Iterator[Seeker]:
+        """Do rounds until the search is settled. Yield the search after each round."""
         while not self.settled(effort):
             self.round()
+            yield self
 
     def posterior(self) -> Posterior:
         """Compute the probability of each meaning of each word. This may also find a better reading."""

@@ -83,8 +83,12 @@ class Lexicon:
         parts = [[part for stage in plan.stages(said) for step in stage for part in step] for said in scenes]
         common = set(self.words).intersection(*(part for some in parts for part in some))
         counts = {said: len(some) for said, some in scenes.items()}
-        change = evidence.index.get(Filter("event", EVENTS.index("changed")), -1)
-        self.prices = ReadingPrices(counts, self.words, self.features, common, change, evidence.turns)
+        change, *passing = (
+            evidence.index.get(Filter("event", EVENTS.index(event)), -1) for event in ("changed", "faced", "entered")
+        )
+        self.prices = ReadingPrices(
+            counts, self.words, self.features, common, change, frozenset(passing), evidence.turns
+        )
         self.between = any(len(step) == ENCLOSED for found in self._stages for stage in found for step in stage)
         # The number of bits of a count. No count exceeds the number of words in a part.
         self._digit = max((len(set(part)) for some in parts for part in some), default=0).bit_length() or 1

@@ -7,7 +7,7 @@ place in a program.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
@@ -173,6 +173,15 @@ class WordSlots:
         silent = ((word, one) for word, (one, *more) in sorted(places.items()) if not more and word not in named)
         return replace(found, unnamed=tuple((word, one) for word, one in silent if one is not None))
 
+    def without_phrases(self, kept: Collection[str]) -> WordSlots:
+        """These slots for a program that reads the words of a phrase one by one, unless the phrase is in `kept`.
+
+        The slot after "go to the" is then the slot after "the", which stands nowhere else in the instructions.
+        """
+        before = tuple(sorted((word if word in kept else word.split()[0], one) for word, one in self.before))
+        after = tuple(sorted((word if word in kept else word.split()[-1], one) for word, one in self.after))
+        return replace(self, before=before, after=after)
+
     def __bool__(self) -> bool:
         return bool(self.before or self.after)
 
@@ -262,6 +271,8 @@ class Outline:
         spoken = {*dict(hypothesis.meanings), *dict(hypothesis.guesses), *parting}
         silent = spoken.union(dict(hypothesis.slots.unnamed) if slotted else ())
         plain = [w for word in vocabulary if word not in silent for w in word.split()] + parting
+        # A phrase without a meaning is not needed: its words are plain.
+        kept = tuple(phrase for phrase in phrases if phrase in spoken)
         usual = next(f for f in hypothesis.constants if f.feature == "event")
         verbs = [f for words in (sure, guessed) for fs in words.get("event", {}).values() for f in fs]
         events = tuple(sorted({EVENTS[f.value] for f in [usual, *verbs]}, key=EVENTS.index))
@@ -274,11 +285,10 @@ class Outline:
             always=tuple(f for f in hypothesis.constants if f.feature != "event" or len(events) > 1),
             events=events,
             novel=hypothesis.novel if sure or guessed else "ignore",
-            # A phrase without a meaning is not needed: its words are plain.
-            phrases=tuple(phrase for phrase in phrases if phrase in spoken),
+            phrases=kept,
             plain=tuple(dict.fromkeys(word for word in plain if word)),
             between=hypothesis.between,
-            slots=hypothesis.slots if slotted else WordSlots(),
+            slots=hypothesis.slots.without_phrases(kept) if slotted else WordSlots(),
         )
 
     @property

@@ -23,6 +23,9 @@ all lie on one side, this is mostly a coincidence."""
 VAGUE = 1.0
 """Price of "changed" as constant event if things at all goals change into one code, and no constant names this code. A
 constant for this code has a lower price: experts who only open doors are no evidence that closing one is as good."""
+IN_PASSING = 0.001
+"""Price of "faced" or "entered" as constant event. These happen wherever the agent walks. So if two readings cost
+the same, the one whose event changes the world is better."""
 PLACES: frozenset[Feature] = frozenset(["side", *SHARED])
 SPOKEN: frozenset[Feature] = frozenset(["half", "count"])
 """Features that words may name, but constants may not. A constant for "count" would mean "one of several" and
@@ -100,6 +103,7 @@ class ReadingPrices:
         features: the feature of each filter.
         common: the words that are in every part of every instruction.
         change: index of the filter for the event "changed"; -1 if nothing changes.
+        passing: indices of the filters for the events "faced" and "entered".
         turns: indices of the filters on codes into which things change at all goals (`GridEvidence.turns`).
     """
 
@@ -110,9 +114,10 @@ class ReadingPrices:
         features: Sequence[Feature],
         common: Iterable[str] = (),
         change: int = -1,
+        passing: frozenset[int] = frozenset(),
         turns: frozenset[int] = frozenset(),
     ) -> None:
-        self._change, self._turns = change, turns
+        self._change, self._passing, self._turns = change, passing, turns
         self._features = features
         self.kinds = [*(NAMES.index(feature) + 1 for feature in features), 0]
         self._places = {word: place for place, word in enumerate(words)}
@@ -150,7 +155,8 @@ class ReadingPrices:
     def of_constants(self, constants: Constants) -> float:
         """Price of constants, in nats."""
         vague = constants.get("event") == self._change and self._turns and self._turns.isdisjoint(constants.values())
-        return VAGUE * bool(vague) + sum(CONSTANT_PLACE if feature in PLACES else CONSTANT for feature in constants)
+        price = VAGUE * bool(vague) + IN_PASSING * (constants.get("event") in self._passing)
+        return price + sum(CONSTANT_PLACE if feature in PLACES else CONSTANT for feature in constants)
 
     def of_features(self, packed: int) -> float:
         """Price of the features that words name, in nats."""

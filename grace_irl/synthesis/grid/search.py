@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -141,70 +141,114 @@ class LearntPlan:
         return self.posterior.cost - self.lexicon.price(self.posterior.best)
 
 
-def search(seen: PerceivedStates, seed: int, effort: float = 1.0) -> list[LearntPlan]:
-    """Find readings under each promising plan. The plan of lowest cost comes first.
-
-    The result is [] if no event happens in a goal state.
+class PlanSearch:
+    """A search for readings under each promising plan, which can give its best reading before it ends.
 
     Args:
         seen: the trajectories.
         seed: seed of the search.
         effort: factor by which to multiply the number of rounds of each search for a reading (`Seeker`).
     """
-    evidence, events = seen.evidence, seen.events
-    if not events:
-        return []
 
-    found: list[LearntPlan] = []
+    def __init__(self, seen: PerceivedStates, seed: int, effort: float = 1.0) -> None:
+        self._seen = seen
+        self._seed = seed
+        self._effort = effort
+        self._found: list[LearntPlan] = []
+        self._rounds = self._searching()
 
-    def seeker(plan: Plan) -> Seeker:
-        return Seeker(Lexicon(evidence, plan), events, seed, [one.posterior.best for one in found])
+    def early(self, steps: int) -> LearntPlan | None:
+        """Search until the annealed walks have made this number of steps. Return the plan of lowest cost so far.
 
-    def finish(one: Seeker) -> None:
-        found.append(LearntPlan(one.lexicon, one.posterior()))
+        The result of `finish` is the same with and without this call. Return None if the search has ended by then.
+        """
+        best: Seeker | None = None
+        for one in self._rounds:
+            steps -= one.steps
+            if best is None or _priced(one) < _priced(best):
+                best = one
+            if steps <= 0:
+                # A new `Seeker` computes the probabilities, because this may change the best reading.
+                known = Seeker(best.lexicon, self._seen.events, self._seed, [best.reading])
+                return LearntPlan(best.lexicon, known.posterior())
+        return None
 
-    whole = seeker(Plan())
-    whole.settle(effort)
-    finish(whole)
-    words = separators([scene.words for scene in evidence.scenes])
-    # A separator saves at most the unexplained cost. So separators are tried if this cost is above `PLAN_PRICE`.
-    if found[0].unexplained > PLAN_PRICE:
+    def finish(self) -> list[LearntPlan]:
+        """Search to the end. Return the plans that had a full search, the one of lowest cost first.
+
+        The result is [] if no event happens in a goal state.
+        """
+        for _ in self._rounds:
+            pass
+        return sorted(self._found, key=lambda one: one.cost)
+
+    def _searching(self) -> Iterator[Seeker]:
+        """Search for plans and readings, and yield each `Seeker` after its rounds and glances."""
+        evidence, events, effort, found = self._seen.evidence, self._seen.events, self._effort, self._found
+        if not events:
+            return
+
+        def seeker(plan: Plan) -> Seeker:
+            return Seeker(Lexicon(evidence, plan), events, self._seed, [one.posterior.best for one in found])
+
+        def finish(one: Seeker) -> None:
+            found.append(LearntPlan(one.lexicon, one.posterior()))
+
+        whole = seeker(Plan())
+        yield from whole.rounds(effort)
+        finish(whole)
+        words = separators([scene.words for scene in evidence.scenes])
+        # A separator saves at most the unexplained cost. So separators are tried if this cost is above `PLAN_PRICE`.
+        if found[0].unexplained <= PLAN_PRICE:
+            return
         # Two kinds of plans get a short search: plans with one separator, and plans with two, such as "between" and
         # "and" in "between the box and the key". Most words are no separators, so only the best get a full search.
         plans = [Plan(((word, one),)) for word in words for one in ARRANGEMENTS]
         plans += [
             Plan().and_at(one, "beside").and_at(other, "beside") for one, other in _couples(evidence.scenes, words)
         ]
-        finalists = _screened([seeker(plan) for plan in plans], effort)
+        finalists = yield from _screened([seeker(plan) for plan in plans], effort)
         least = min([found[0].cost - PLAN_PRICE, *(one.cost for one in finalists)])
         for one in finalists:
             if one.cost <= least + REACH:
-                one.settle(effort)
+                yield from one.rounds(effort)
             finish(one)
         # There are too many other plans with several separators. So the search only tries changes of the finalists.
         for plan in dict.fromkeys(_grow(one, words) for one in found[1:]):
             if plan not in [one.lexicon.plan for one in found]:
                 grown = seeker(plan)
-                grown.settle(effort)
+                yield from grown.rounds(effort)
                 finish(grown)
-    return sorted(found, key=lambda one: one.cost)
 
 
-def _screened(seekers: Sequence[Seeker], effort: float) -> list[Seeker]:
+def search(seen: PerceivedStates, seed: int, effort: float = 1.0) -> list[LearntPlan]:
+    """Find readings under each promising plan. See `PlanSearch`."""
+    return PlanSearch(seen, seed, effort).finish()
+
+
+def _priced(one: Seeker) -> float:
+    """Cost of the best reading so far, plus the price of the plan, in nats (`LearntPlan.cost`)."""
+    return one.cost + PLAN_PRICE * len(one.lexicon.plan.separators)
+
+
+def _screened(seekers: Sequence[Seeker], effort: float) -> Generator[Seeker, None, list[Seeker]]:
     """Choose `FINALISTS` of these searches by successive halving: all do rounds, then the better half does, and so on.
 
     A search that is far behind is dropped at once (`HOPE`), so there may be fewer finalists. With more than `SCREENING`
-    searches, a glance at each (`Seeker.glance`) decides which of them do rounds.
+    searches, a glance at each (`Seeker.glance`) decides which of them do rounds. Each search is yielded after a round
+    or a glance. The finalists are the result.
     """
     left = list(seekers)
     if len(left) > SCREENING:
         for one in left:
             one.glance()
+            yield one
     while len(left) > FINALISTS:
         if len(left) <= SCREENING:
             for one in left:
                 for _ in range(math.ceil(effort * max(1, SCREENING // len(left)))):
                     one.round()
+                    yield one
         least = min(one.cost for one in left)
         near = sorted((one for one in left if one.cost <= least + HOPE), key=lambda one: one.cost)
         left = near[: max(FINALISTS, len(left) // 2)]

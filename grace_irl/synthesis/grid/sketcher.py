@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -25,7 +26,7 @@ from grace_irl.synthesis.grid.lexicon import Lexicon, Posterior
 from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Hypothesis, Meanings, Novel, Plan, WordSlots, summary
 from grace_irl.synthesis.grid.reading import SPOKEN, GridReading
 from grace_irl.synthesis.grid.scene import EVENTS
-from grace_irl.synthesis.grid.search import search, view
+from grace_irl.synthesis.grid.search import LearntPlan, PlanSearch, view
 from grace_irl.synthesis.grid.source import write_source
 
 MISS = 0.8
@@ -54,9 +55,12 @@ def decide(lexicon: Lexicon, posterior: Posterior, reading: GridReading | None =
     sure: list[tuple[str, tuple[Filter, ...]]] = []
     guesses: list[tuple[str, tuple[Filter, ...]]] = []
     said = words_of_experts(evidence)
+    taken = {column for word, column in reading.meanings.items() if word in said}
     # Each word is decided alone: its probabilities already include the best meanings of the others (`learn._profile`).
     for word in lexicon.words:
         chances = _without_several(posterior.words[word], evidence)
+        if word not in said:
+            chances = _without(taken, chances)
         best = reading.meanings.get(word, -1)
         kept = safest(chances, pressure, evidence)
         if kept:
@@ -104,6 +108,15 @@ def _without_several(chances: Mapping[int, float], evidence: GridEvidence) -> di
     several = evidence.index[SEVERAL]
     plain = chances.get(-1, 0.0) + chances.get(several, 0.0)
     return {**{column: chance for column, chance in chances.items() if column != several}, -1: plain}
+
+
+def _without(taken: Collection[int], chances: Mapping[int, float]) -> dict[int, float]:
+    """Add the probability of meanings that words of the experts have (`taken`) to the probability of "no meaning".
+
+    For a word that no expert says, no goal shows what it means. Few languages have two words for one colour.
+    """
+    left = {column: chance for column, chance in chances.items() if column not in taken}
+    return {**left, -1: 1.0 - sum(chance for column, chance in left.items() if column != -1)}
 
 
 def shared_constants(lexicon: Lexicon, reading: GridReading) -> list[int]:
@@ -254,15 +267,20 @@ RISK = 1.0
 """Price in nats of the styles "bold" and "careful"."""
 STEPS = 300
 """Number of steps of the random walk from a reading to a variation of it."""
+EARLY = -1
+"""Number of the early plan in sketches (`GridSketcher`)."""
+EARLY_STEPS = 70_000
+"""If the search for plans and readings takes more steps than these, the first program is an early one. A step takes up
+to 70 microseconds of CPU time on a busy machine (by hand), so this is after at most 5 s."""
 
 
 @dataclass(frozen=True)
 class _Sketch:
     """A reading of the instructions under plan number `plan`, and a style of program.
 
-    A plan names the words at which instructions are split. The style decides about guesses, the meanings that are not
-    sure. With "weighed", an event that fails a guess earns half the reward. With "bold", such an event earns nothing.
-    With "careful", the program has no guesses.
+    A plan names the words at which instructions are split. The early plan has the number `EARLY`. The style decides
+    about guesses, the meanings that are not sure. With "weighed", an event that fails a guess earns half the reward.
+    With "bold", such an event earns nothing. With "careful", the program has no guesses.
     """
 
     plan: int
@@ -283,20 +301,44 @@ class GridSketcher:
 
     def __init__(self, items: Sequence[Labelled], seed: int) -> None:
         self._view = view(items)
-        self._found = search(self._view, seed)
+        self._search = PlanSearch(self._view, seed)
 
     @property
     def possible(self) -> bool:
         """Whether events happen in goal states, so that programs can wait for them."""
-        return bool(self._found)
+        return bool(self._view.events)
 
-    def initial(self) -> list[str]:
+    @cached_property
+    def _early(self) -> LearntPlan | None:
+        """The plan of lowest cost after `EARLY_STEPS` steps of the search; None if the search takes fewer steps.
+
+        If `best_condition` fits the labels better than the best reading under this plan, it takes this reading's place.
+        """
+        found = self._search.early(EARLY_STEPS)
+        if found is None:
+            return None
+        whole, single = Lexicon(self._view.evidence, Plan()), best_condition(self._view.evidence)
+        if likelihood(whole, single) <= likelihood(found.lexicon, found.posterior.best) + 1e-9:
+            return found
+        return LearntPlan(whole, Posterior(single, whole.total(single), {word: {-1: 1.0} for word in whole.words}))
+
+    @cached_property
+    def _found(self) -> list[LearntPlan]:
+        """The plans that had a full search, the one of lowest cost first."""
+        return self._search.finish()
+
+    def initial(self) -> Iterator[str]:
         """The best reading of each plan in each style, then these readings without meanings of words.
 
         `best_condition` gives a reading without words. If this reading fits the labels better than the best reading of
         the search does, it comes first of all. This happens if no reading explains the instructions, so that the best
         reading of the search may miss many goals.
+
+        If the search is long (`EARLY_STEPS`), the best reading so far comes before all of these, and the search goes on
+        after it.
         """
+        if self._early is not None:
+            yield _Sketch(EARLY, self._early.posterior.best, "weighed").text()
         sketches = [
             _Sketch(i, one.posterior.best, style).text() for i, one in enumerate(self._found) for style in STYLES
         ]
@@ -308,22 +350,43 @@ class GridSketcher:
         if likelihood(best.lexicon, single) > likelihood(best.lexicon, best.posterior.best) + 1e-9:
             whole = next(i for i, one in enumerate(self._found) if one.lexicon.plan == Plan())
             sketches.insert(0, _Sketch(whole, single, "bold").text())
-        return list(dict.fromkeys([*sketches, *wordless]))
+        yield from dict.fromkeys([*sketches, *wordless])
 
     def mutate(self, sketch: str, seed: int) -> str:
         """Walk to another plausible reading, and draw a style."""
         parent = _Sketch.of(sketch)
         rng = np.random.default_rng(seed)
-        reading = wander(self._found[parent.plan].lexicon, parent.reading, STEPS, rng)
+        reading = wander(self._plan(parent.plan).lexicon, parent.reading, STEPS, rng)
         return _Sketch(parent.plan, reading, STYLES[int(rng.integers(len(STYLES)))]).text()
 
     def prior(self, sketch: str) -> float:
-        """Cost of the best plan and reading, minus the cost of the sketch's plan, reading and style."""
+        """Cost of the best plan and reading, minus the cost of the sketch's plan, reading and style.
+
+        The best plan is not known yet when the early sketch is written. Then its cost counts as 0, the lowest that is
+        possible. If the early program turns out to be the best one, the priors of all others are lower by as much.
+        """
         one = _Sketch.of(sketch)
-        found = self._found[one.plan]
+        if self._early is not None and one == _Sketch(EARLY, self._early.posterior.best, "weighed"):
+            return -self._early.cost
+        found = self._plan(one.plan)
         extra = found.lexicon.total(one.reading) - found.posterior.cost + found.cost - self._found[0].cost
         # A variation can have a lower cost than the best reading of the search. Then the difference counts as 0.
-        return min(0.0, -extra) - (RISK if one.style != "weighed" else 0.0)
+        return min(0.0, -extra) - (RISK if one.style != "weighed" else 0.0) - self._lead
+
+    @cached_property
+    def _lead(self) -> float:
+        """Cost of the early program if it is the best program, else 0."""
+        if self._early is None:
+            return 0.0
+        early = _Sketch(EARLY, self._early.posterior.best, "weighed").text()
+        best = _Sketch(0, self._found[0].posterior.best, "weighed").text()
+        return self._early.cost if self.source(early) == self.source(best) else 0.0
+
+    def _plan(self, number: int) -> LearntPlan:
+        if number != EARLY:
+            return self._found[number]
+        assert self._early is not None  # a sketch with this number was written
+        return self._early
 
     def source(self, sketch: str) -> str:
         return write_source(self._hypothesis(sketch), self._view.perception, self._view.vocabulary, self._view.phrases)
@@ -333,7 +396,7 @@ class GridSketcher:
 
     def _hypothesis(self, sketch: str) -> Hypothesis:
         one = _Sketch.of(sketch)
-        found = self._found[one.plan]
+        found = self._plan(one.plan)
         weighed = decide(found.lexicon, found.posterior, one.reading)
         if one.style == "weighed":
             return weighed

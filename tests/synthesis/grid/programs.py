@@ -41,7 +41,9 @@ def checked(source: str) -> str:
     return source
 
 
-def earned(hypothesis: Hypothesis, instruction: str = "", world: World = WALK, words: str = "") -> list[float]:
-    """The rewards of one world under an instruction; `words` were known in training."""
-    source = checked(write_source(hypothesis, PERCEPTION, words.split()))
+def earned(
+    hypothesis: Hypothesis, instruction: str = "", world: World = WALK, words: str = "", phrases: tuple[str, ...] = ()
+) -> list[float]:
+    """The rewards of one world under an instruction; `words` and `phrases` were known in training."""
+    source = checked(write_source(hypothesis, PERCEPTION, [*words.split(), *phrases], phrases))
     return rewards(source, world.stack(), instruction).tolist()

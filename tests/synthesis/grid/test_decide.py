@@ -13,7 +13,7 @@ from grace_irl.synthesis.grid.lexicon import Lexicon, Posterior
 from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Plan
 from grace_irl.synthesis.grid.reading import GridReading
 from grace_irl.synthesis.grid.scene import EVENTS, Perception, Scene
-from grace_irl.synthesis.grid.search import PerceivedStates, search
+from grace_irl.synthesis.grid.search import PerceivedStates, PlanSearch
 from grace_irl.synthesis.grid.sketcher import (
     COINCIDENCE,
     MISS,
@@ -218,6 +218,21 @@ def test_another_reading_is_said_with_the_same_certainty() -> None:
     assert decided.guesses == (("mip", (KINDS[1],)),)
 
 
+def test_a_word_of_negatives_alone_does_not_share_the_meaning_of_an_experts_word() -> None:
+    """No goal shows what "lu" means. It is not the kind that "mip" names; what no word names stays possible."""
+    goal, miss = (
+        scene(2, [(1, "faced", BALL)], EVERYTHING, "go mip"),
+        scene(2, [(1, "faced", KEY)], EVERYTHING, "go lu"),
+    )
+    of = evidence((goal, {1}), (miss, set()))
+    one = reading(of, {"event": FACED}, mip=KINDS[0], lu=KINDS[0])
+    for chances, sure in (({KINDS[0]: 0.95, KINDS[2]: 0.05}, ()), ({KINDS[2]: 1.0}, (("lu", (KINDS[2],)),))):
+        words = {"go": {None: 1.0}, "mip": {KINDS[0]: 1.0}, "lu": chances}
+        decided = decide(lexicon(of), posterior(of, one, words))  # type: ignore[arg-type]
+        assert decided.meanings == (*sure, ("mip", (KINDS[0],)))
+        assert decided.guesses == ()
+
+
 def test_one_of_several_is_no_meaning() -> None:
     of = faced_balls(5, 6)
     one = reading(of, {"event": FACED}, go=SEVERAL)
@@ -273,7 +288,7 @@ def test_a_condition_that_fits_better_than_the_best_reading_comes_first() -> Non
     """By cost, "the key is faced" is better: it says which of nine things is meant. But it pays many other states."""
     sketcher = GridSketcher.__new__(GridSketcher)
     sketcher._view = PerceivedStates(Perception(None, ()), (), BUSY)
-    sketcher._found = search(sketcher._view, 0)
+    sketcher._search = PlanSearch(sketcher._view, 0)
     assert sketcher._found[0].posterior.best.constants["event"] == BUSY.index[FACED]
     first, second, *_ = sketcher.initial()
     assert "has just changed" in sketcher.reasoning(first)

@@ -228,3 +228,30 @@ def test_rows_at_the_goal_and_rows_elsewhere() -> None:
 def test_background_codes_are_those_of_the_worlds() -> None:
     """The red of the wall is the red of some things, or the test of neighbours above would show nothing."""
     assert WALL[1] == thing("red", "ball")[1] != FLOOR[1]
+
+
+def stages_of(evidence: GridEvidence, *filters: Filter) -> Stages:
+    return (((columns(evidence, *filters),),),)
+
+
+def test_the_only_thing_of_a_world_is_compared_with_those_of_other_worlds() -> None:
+    """Where one thing is, all descriptions single it out. So those that fit few kinds of things explain most."""
+    worlds = [scene(3, [(2, "faced", code)], [code]) for code in (RED_BALL, BLUE_BALL, RED_KEY, RED_KEY)]
+    crowd = scene(3, [(2, "faced", (3, 7, 0))], [(3, 7, 0), RED_BALL])  # its things are no kinds of their own
+    evidence = GridEvidence([*worlds, crowd], [marks(3, 2)] * 5)
+    expected = {(): math.log(3), (BALL,): math.log(2), (RED,): math.log(2), (BALL, RED): 0.0}
+    for filters, cost in expected.items():
+        assert evidence.cost(0, stages_of(evidence, event("faced"), *filters)) == pytest.approx(cost)
+    assert evidence.cost(4, stages_of(evidence, event("faced"))) == pytest.approx(math.log(2))
+
+
+def test_a_negative_that_does_all_it_can_is_about_a_thing_that_is_not_there() -> None:
+    """The red ball is faced, and it is no goal: "the key" describes nothing, and this costs nothing."""
+    goal, miss = scene(3, [(2, "faced", RED_KEY)], [RED_KEY]), scene(3, [(2, "faced", RED_BALL)], [RED_BALL])
+    idle, two = scene(3, [], [RED_BALL]), scene(3, [(2, "faced", RED_BALL)], [RED_BALL, RED_BALL])
+    evidence = GridEvidence([goal, miss, idle, two], [marks(3, 2), *[marks(3)] * 3])
+    assert evidence.cost(1, stages_of(evidence, event("faced"), KEY)) == 0.0
+    assert evidence.cost(1, stages_of(evidence, event("faced"), BALL)) == pytest.approx(WRONGLY_HIT + WRONG_STATE)
+    for other in (2, 3):  # nothing happened to the only thing; another thing might have been meant
+        assert evidence.cost(other, stages_of(evidence, event("faced"), KEY)) == ABSENT
+    assert evidence.cost(0, stages_of(evidence, event("faced"), BALL)) == pytest.approx(MISSED + ABSENT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,7 +14,7 @@ from grace_irl.synthesis.grid.evidence import GridEvidence
 from grace_irl.synthesis.grid.learn import Seeker, descend, wander
 from grace_irl.synthesis.grid.lexicon import Lexicon, Posterior
 from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Plan
-from grace_irl.synthesis.grid.reading import CLASS_ELSE, CONSTANT, MEANING, GridReading
+from grace_irl.synthesis.grid.reading import CLASS_ELSE, CONSTANT, IN_PASSING, MEANING, GridReading
 from grace_irl.synthesis.grid.search import PerceivedStates, view
 from tests.synthesis.grid.scenes import FACED, TINY, event, marks, reading, scene
 from tests.synthesis.worlds import COLOURS, KINDS, WORDS, go_to_set, labelled
@@ -27,7 +28,7 @@ TRUE = {
 def learn(lexicon: Lexicon, events: Sequence[int], seed: int) -> Posterior:
     """The most likely reading, and the probability of each meaning of a word."""
     seeker = Seeker(lexicon, events, seed)
-    seeker.settle()
+    deque(seeker.rounds(), 0)
     return seeker.posterior()
 
 
@@ -53,7 +54,7 @@ def test_true_meanings_are_found(lexicon: Lexicon, posterior: Posterior) -> None
         "event": event("faced")
     }
     # Nothing but the price of saying so: six words, two kinds of features, the usual event.
-    assert posterior.cost == pytest.approx(6 * MEANING + 2 * CLASS_ELSE + CONSTANT)
+    assert posterior.cost == pytest.approx(6 * MEANING + 2 * CLASS_ELSE + CONSTANT + IN_PASSING)
 
 
 def test_chances_sum_to_one_and_favour_the_truth(lexicon: Lexicon, posterior: Posterior) -> None:
@@ -152,7 +153,7 @@ class Ends(Seeker):
 )
 def test_a_search_goes_on_while_another_reading_is_likely(ends: list[float], rounds: int) -> None:
     seeker, all_of_them = Ends(list(ends)), len(ends)
-    seeker.settle()
+    deque(seeker.rounds(), 0)
     assert all_of_them - len(seeker._todo) == rounds
     assert seeker.cost == min(ends[:rounds])
 
@@ -160,7 +161,7 @@ def test_a_search_goes_on_while_another_reading_is_likely(ends: list[float], rou
 @pytest.mark.parametrize("effort", [2.0, 10.0])
 def test_more_effort_is_as_many_times_the_rounds(effort: float) -> None:
     seeker = Ends([5.0] * 100)
-    seeker.settle(effort)
+    deque(seeker.rounds(effort), 0)
     assert 100 - len(seeker._todo) == 5 * effort
 
 

@@ -44,6 +44,20 @@ def test_known_words_that_stand_in_slots_alone() -> None:
     assert found.unnamed == (("green", "channel 1"),)
 
 
+def test_the_slot_behind_a_phrase_is_behind_its_last_word() -> None:
+    """A program reads the words of a phrase one by one, if the phrase has no meaning."""
+    slots = WordSlots((("go on", "channel 1"), ("mip", "channel 1")), (("go to the", "channel 1"), ("pick up", "side")))
+    assert slots.without_phrases(["pick up"]) == WordSlots(
+        (("go", "channel 1"), ("mip", "channel 1")), (("pick up", "side"), ("the", "channel 1"))
+    )
+    world = World((6, 8), (2, 2), 40, {(2, 4): thing("blue", "ball")}).act("forward")
+    found = WordSlots((), (("zek to", "channel 1"),))
+    hypothesis = Hypothesis(Plan(), (FACED,), (("gax", (RED,)),), novel="require", slots=found)
+    assert earned(hypothesis, "zek to qux", world, phrases=("zek to",)) == [0, 1]
+    known = Hypothesis(Plan(), (FACED,), (("gax", (RED,)), ("wog", (BLUE,))), novel="require", slots=found)
+    assert earned(known, "zek to qux", world, phrases=("zek to",)) == [0, 0]
+
+
 SLOTS = WordSlots((("mip", "channel 1"), ("tro", "channel 1")), (("gax", "channel 0"),))
 WORDS = (("gax", (RED,)), ("mip", (BALL,)), ("tro", (KEY,)))
 
