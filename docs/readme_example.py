@@ -55,7 +55,7 @@ def short(reward: str, figures: str) -> str:
 
 
 def _name(node: ast.FunctionDef | ast.ClassDef | ast.Assign) -> str:
-    """What a definition or an assignment defines."""
+    """The name that a definition or an assignment defines."""
     return ast.unparse(node.targets[0]) if isinstance(node, ast.Assign) else node.name
 
 

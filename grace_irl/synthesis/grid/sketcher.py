@@ -269,9 +269,9 @@ STEPS = 300
 """Number of steps of the random walk from a reading to a variation of it."""
 EARLY = -1
 """Number of the early plan in sketches (`GridSketcher`)."""
-EARLY_STEPS = 70_000
+EARLY_STEPS = 40_000
 """If the search for plans and readings takes more steps than these, the first program is an early one. A step takes up
-to 70 microseconds of CPU time on a busy machine (by hand), so this is after at most 5 s."""
+to 100 microseconds of CPU time on a busy machine, so this is after at most 5 s."""
 
 
 @dataclass(frozen=True)
