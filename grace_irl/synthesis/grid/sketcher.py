@@ -325,6 +325,7 @@ class GridSketcher:
     @cached_property
     def _found(self) -> list[LearntPlan]:
         """The plans that had a full search, the one of lowest cost first."""
+        _ = self._early  # always before the end of the search, so that a resumed run has the same early program
         return self._search.finish()
 
     def initial(self) -> Iterator[str]:

@@ -97,6 +97,15 @@ def test_answers_of_a_long_search_do_not_depend_on_their_order() -> None:
 
 
 @pytest.mark.usefixtures("hasty")
+def test_a_resumed_run_that_asks_for_a_variation_first_has_the_same_programs(steps: Sequence[Labelled]) -> None:
+    one, other = GridSketcher(steps, 0), GridSketcher(steps, 0)
+    sketches = list(one.initial())
+    assert other.mutate(sketches[1], 5) == one.mutate(sketches[1], 5)
+    assert list(other.initial()) == sketches
+    assert list(map(other.prior, sketches)) == list(map(one.prior, sketches))
+
+
+@pytest.mark.usefixtures("hasty")
 def test_the_early_program_is_no_worse_than_a_single_condition() -> None:
     """ "The key is faced" costs less, but "it changes" fits the labels better."""
     sketcher = GridSketcher.__new__(GridSketcher)
