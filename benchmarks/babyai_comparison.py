@@ -19,7 +19,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from grace_irl.compare.comparison import Compared, ComparisonState, resume, start
+from grace_irl.compare.comparison import Compared, resume, start
+from grace_irl.compare.jobs import ComparisonState
 from grace_irl.compare.settings import Settings, comparison_of
 from grace_irl.compare.standings import Oracle, Standing, standings
 from grace_irl.compare.table import KEY, differences_of, rows_of

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-import shutil
-import sqlite3
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.contents import require_plain_database
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.evaluation import Evaluation
@@ -27,33 +19,21 @@ from grace_irl.evaluate.rewards import pack, unpack
 from grace_irl.programs.library import Known
 from grace_irl.propose.goals import GoalAnswer, Origin
 from grace_irl.propose.protocol import Proposal
+from grace_irl.runs.database import Database
 from grace_irl.runs.record import Record, TrajectoryRow, record_of, record_row, to_text, trajectory_rows
 from grace_irl.runs.schema import (
     DEFINITION_COLUMNS,
-    FORMAT,
-    SCHEMA,
-    ColumnTypes,
     definition_rows,
     definitions,
     function_rows,
-    require_schema,
-    views,
 )
 from grace_irl.search.protocol import Fate, Request, Result
 from grace_irl.toml import from_json
 
 T = TypeVar("T")
 
-LONGEST = 1 << 28  # maximum size of one value in bytes
 MOST_STATES = 100_000_000
 """Maximum number of states in all trajectories of a run; a database with a larger number is damaged."""
-PRAGMAS = (
-    "trusted_schema=OFF",  # a schema from somebody else must not call functions
-    "cell_size_check=ON",
-    "mmap_size=0",
-    "journal_mode=WAL",
-    "synchronous=NORMAL",
-)
 
 
 @dataclass(frozen=True)
@@ -95,89 +75,40 @@ class FateRow:
 
 
 class Store:
-    """The database of a run. Methods may be called from several threads. Each write is one transaction.
-
-    If this user may read the database but not write it, the store opens a copy. `close` deletes the copy.
-    """
+    """The database of a run. Methods may be called from several threads. Each write is one transaction."""
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
-        """Open or create a database. The attribute `format` is the version number of the database's schema.
+        """Open or create a database.
 
         Raises:
             InputError: a file that is not the database of a run, a database of a newer version, or a link.
             GraceError: the machine is at fault, such as a full disk.
         """
-        require_plain_database(path)
-        if not create and not path.is_file():
-            raise InputError(f"{path.parent}: no {path.name} in it; expected the folder of a run")
-        self._path = path
-        self._lock = threading.RLock()
-        self._open = False  # while False, `__init__` handles database errors itself
+        self._file = Database(path, create=create)
         self._states: dict[str, int] | None = None  # number of states by trajectory digest, loaded at the first use
-        self._copy = None if create or _writable(path) else _copied(path)
-        opened = path if self._copy is None else Path(self._copy.name) / path.name
-        try:
-            self._db = sqlite3.connect(opened, check_same_thread=False, isolation_level=None, timeout=30.0)
-        except sqlite3.OperationalError as error:
-            raise self._trouble(error) from None
-        self._columns = ColumnTypes(self._db, path)
-        try:
-            for pragma in PRAGMAS:
-                self._db.execute(f"PRAGMA {pragma}")
-            self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
-            if create:
-                self._create()
-            self._check()
-            self._open = True
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            self.close()
-            if _machines_fault(error):
-                raise self._trouble(error) from None
-            raise InputError(f"{path}: not the database of a run ({error}); expected one made by fit") from None
-        except BaseException:
-            self.close()
-            raise
-
-    def _create(self) -> None:
-        self._db.executescript(f"BEGIN;{SCHEMA}INSERT INTO meta VALUES ('format', '{FORMAT}');COMMIT;")
-
-    def _check(self) -> None:
-        tables = require_schema(self._db, self._path, ("meta",))
-        found = self.meta("format")
-        if not _FORMAT.fullmatch(found) or int(found) > FORMAT:
-            raise InputError(
-                f"{self._path.parent}: a run of format {(found or 'unknown')[:20]}; "
-                f"this version reads format {FORMAT} and older: use the version of grace-irl that made it"
-            )
-        self.format = int(found)
-        require_schema(self._db, self._path, tables, self.format)
-        self._db.executescript(views(self.format))
-        for table, column, other, key in _REFERENCES:
-            rows = f"{column} FROM {table} WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT {key} FROM {other})"
-            if self._db.execute(f"SELECT {rows} LIMIT 1").fetchone():
-                with self._columns.reading(table):
-                    raise ValueError(f"a {column} that is not in {other!r}")
 
     @property
     def folder(self) -> Path:
         """The folder of the run."""
-        return self._path.parent
+        return self._file.path.parent
+
+    @property
+    def format(self) -> int:
+        """Version number of the database's schema."""
+        return self._file.format
 
     def close(self) -> None:
         """Close the file."""
-        with self._lock:
-            self._db.close()
-            if self._copy is not None:
-                self._copy.cleanup()
+        self._file.close()
 
     def meta(self, key: str) -> str:
         """The value of a key in the table `meta`, or ""."""
-        rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
+        rows = self._file.rows("SELECT value FROM meta WHERE key = ?", (key,))
         return str(rows[0][0]) if rows else ""
 
     def set_meta(self, key: str, value: str) -> None:
         """Store the value of a key in the table `meta`."""
-        self._write([("INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, value)])])
+        self._file.write([("INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, value)])])
 
     def keep(self, key: str, value: object) -> None:
         """Store a dataclass object, or a sequence of such objects, as JSON in the table `meta`."""
@@ -196,21 +127,21 @@ class Store:
         except ValueError as error:
             said = " ".join(str(error).split())[:160]
             raise InputError(
-                f"{self._path.name}: {key!r} in its table meta is damaged ({said}); expected it as grace-irl wrote it: "
-                "put a copy of the file back, or fit into a new folder"
+                f"{self._file.path.name}: {key!r} in its table meta is damaged ({said}); expected it as grace-irl "
+                "wrote it: put a copy of the file back, or fit into a new folder"
             ) from None
 
     def set_problem(self, problem: Problem) -> None:
         """Store the trajectories of a run. A later call with the same trajectories replaces their labels."""
         rows = [(place, *astuple(row)) for place, row in enumerate(trajectory_rows(problem))]
         self._states = None
-        self._write([("INSERT OR REPLACE INTO trajectories VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)])
+        self._file.write([("INSERT OR REPLACE INTO trajectories VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)])
 
     def trajectories(self) -> list[TrajectoryRow]:
         """The trajectories of the run, in order."""
         columns = "digest, role, task, split, states, positives, source"
-        rows = [TrajectoryRow(*row) for row in self._rows(f"SELECT {columns} FROM trajectories ORDER BY place")]
-        with self._columns.reading("trajectories"):
+        rows = [TrajectoryRow(*row) for row in self._file.rows(f"SELECT {columns} FROM trajectories ORDER BY place")]
+        with self._file.reading("trajectories"):
             if (
                 any(not 0 <= row.positives <= row.states for row in rows)
                 or sum(row.states for row in rows) > MOST_STATES
@@ -222,12 +153,12 @@ class Store:
         """Store answers about goal states."""
         rows = [tuple(getattr(answer, each.name) for each in fields(GoalAnswer)) for answer in answers]
         rows = [(*row[:3], json.dumps(row[3]), *row[4:]) for row in rows]
-        self._write([("INSERT INTO goals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)])
+        self._file.write([("INSERT INTO goals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)])
 
     def goals(self) -> list[GoalAnswer]:
         """Answers about goal states, in order."""
-        rows = self._rows("SELECT * FROM goals ORDER BY rowid")
-        with self._columns.reading("goals"):
+        rows = self._file.rows("SELECT * FROM goals ORDER BY rowid")
+        with self._file.reading("goals"):
             return [GoalAnswer(row[0], row[1], _one_of(row[2], Origin), _indices(row[3]), *row[4:]) for row in rows]
 
     def add_request(self, request: Request, generation: int) -> None:
@@ -247,18 +178,18 @@ class Store:
             request.samples,
             json.dumps(request.ancestors),
         )
-        kept = self._rows("SELECT * FROM requests WHERE idx = ?", (request.index,))
+        kept = self._file.rows("SELECT * FROM requests WHERE idx = ?", (request.index,))
         if not kept:
-            self._write([(f"INSERT INTO requests VALUES ({_marks(row)})", [row])])
+            self._file.write([(f"INSERT INTO requests VALUES ({_marks(row)})", [row])])
         elif tuple(kept[0]) != row:
             raise GraceError(
-                f"{self._path.parent}: request {request.index} differs from the recorded one; "
+                f"{self._file.path.parent}: request {request.index} differs from the recorded one; "
                 "expected the same settings and version as when the run began: start a new run"
             )
 
     def requests(self) -> dict[int, tuple[int, str]]:
         """Generation and operator of each request, by index."""
-        return {row[0]: (row[1], row[2]) for row in self._rows("SELECT idx, generation, operator FROM requests")}
+        return {row[0]: (row[1], row[2]) for row in self._file.rows("SELECT idx, generation, operator FROM requests")}
 
     def add_proposals(self, proposals: Mapping[int, Proposal], attempt: int = 0, step: str = "") -> None:
         """Store the answers of one call, in one transaction.
@@ -270,20 +201,20 @@ class Store:
         """
         names = [each.name for each in fields(Proposal)]
         rows = [(index, attempt, step, *(getattr(one, name) for name in names)) for index, one in proposals.items()]
-        self._write([(f"INSERT OR REPLACE INTO proposals VALUES (?, ?, ?, {_marks(names)})", rows)])
+        self._file.write([(f"INSERT OR REPLACE INTO proposals VALUES (?, ?, ?, {_marks(names)})", rows)])
 
     def answered(self) -> set[int]:
         """Indices of the requests with a first answer."""
-        return {row[0] for row in self._rows("SELECT idx FROM proposals WHERE attempt = 0")}
+        return {row[0] for row in self._file.rows("SELECT idx FROM proposals WHERE attempt = 0")}
 
     def proposal(self, index: int, attempt: int = 0) -> Proposal | None:
         """The first answer to a request (attempt 0), or the answer to a follow-up call; None if there is none."""
-        rows = self._rows(f"SELECT {_PROPOSAL} FROM proposals WHERE idx = ? AND attempt = ?", (index, attempt))
+        rows = self._file.rows(f"SELECT {_PROPOSAL} FROM proposals WHERE idx = ? AND attempt = ?", (index, attempt))
         return _proposal(rows[0]) if rows else None
 
     def proposals(self) -> Iterator[tuple[int, int, Proposal]]:
         """All answers as (request's index, attempt, answer), sorted by index and attempt."""
-        for row in self._rows(f"SELECT idx, attempt, {_PROPOSAL} FROM proposals ORDER BY idx, attempt"):
+        for row in self._file.rows(f"SELECT idx, attempt, {_PROPOSAL} FROM proposals ORDER BY idx, attempt"):
             yield row[0], row[1], _proposal(row[2:])
 
     def add_told(self, result: Result, fates: Sequence[Fate], generation: int, seconds: float) -> None:
@@ -298,7 +229,7 @@ class Store:
         rows = [record_row(program, evaluation, index) for program, evaluation in programs]
         definitions = [row for program, _ in programs for row in definition_rows(program)]
         functions = [row for program, _ in programs for row in function_rows(program)]
-        self._write(
+        self._file.write(
             [
                 (f"INSERT INTO results VALUES ({_marks(told)})", [told]),
                 ("INSERT OR IGNORE INTO programs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows),
@@ -310,14 +241,14 @@ class Store:
 
     def set_evaluation(self, program_id: str, evaluation: Evaluation) -> None:
         """Replace the evaluation of a stored program."""
-        self._write([("UPDATE programs SET evaluation = ? WHERE id = ?", [(to_text(evaluation), program_id)])])
+        self._file.write([("UPDATE programs SET evaluation = ? WHERE id = ?", [(to_text(evaluation), program_id)])])
 
     def told(self) -> dict[int, Told]:
         """All results that the search has received, by index."""
-        rows = self._rows("SELECT idx, program, failure, seconds, drafts, notes FROM results")
-        known = {row[0] for row in self._rows("SELECT id FROM programs")}
-        exhausted = {row[0] for row in self._rows("SELECT idx FROM proposals WHERE attempt = 0 AND exhausted")}
-        with self._columns.reading("results"):
+        rows = self._file.rows("SELECT idx, program, failure, seconds, drafts, notes FROM results")
+        known = {row[0] for row in self._file.rows("SELECT id FROM programs")}
+        exhausted = {row[0] for row in self._file.rows("SELECT idx FROM proposals WHERE attempt = 0 AND exhausted")}
+        with self._file.reading("results"):
             found = [
                 Told(index, name, failure, s, from_json(_NAMES, drafts), from_json(_NOTES, notes), index in exhausted)
                 for index, name, failure, s, drafts, notes in rows
@@ -336,7 +267,7 @@ class Store:
 
     def seconds(self) -> float:
         """The search time in seconds so far. If a sitting was killed, its time after its last result is not counted."""
-        told: list[float] = [row[0] for row in self._rows("SELECT seconds FROM results")]
+        told: list[float] = [row[0] for row in self._file.rows("SELECT seconds FROM results")]
         return max([*told, self.kept("seconds", float) or 0.0])
 
     def set_final_fates(self, fates: Sequence[Fate], index: int, generation: int) -> None:
@@ -345,25 +276,25 @@ class Store:
         If a resumed run ends again, the new fates replace the fates of the earlier end.
         """
         rows = _fate_rows(fates, index, generation, final=True)
-        self._write([("DELETE FROM fates WHERE final = ?", [(1,)]), (_ADD_FATE, rows)])
+        self._file.write([("DELETE FROM fates WHERE final = ?", [(1,)]), (_ADD_FATE, rows)])
 
     def fates(self) -> list[FateRow]:
         """All fates, in the order of their decision."""
-        rows = self._rows("SELECT idx, generation, program, verdict, reason FROM fates ORDER BY id")
+        rows = self._file.rows("SELECT idx, generation, program, verdict, reason FROM fates ORDER BY id")
         return [FateRow(row[0], row[1], Fate(*row[2:])) for row in rows]
 
     def records(self) -> dict[str, Record]:
         """All scored programs by id, in the order of their requests."""
-        defined = self._rows(f"SELECT {DEFINITION_COLUMNS} FROM definitions ORDER BY program, place")
-        with self._columns.reading("definitions"):
+        defined = self._file.rows(f"SELECT {DEFINITION_COLUMNS} FROM definitions ORDER BY program, place")
+        with self._file.reading("definitions"):
             found = definitions(defined)
-        rows = self._rows("SELECT * FROM programs ORDER BY idx")
-        with self._columns.reading("programs"):
-            return {row[0]: record_of(row, found.get(row[0], ()), self.format) for row in rows}
+        rows = self._file.rows("SELECT * FROM programs ORDER BY idx")
+        with self._file.reading("programs"):
+            return {row[0]: record_of(row, found.get(row[0], ()), self._file.format) for row in rows}
 
     def functions(self) -> list[Known]:
         """All distinct functions and classes of the scored programs."""
-        rows = self._rows("SELECT digest, name, program, source FROM functions ORDER BY digest")
+        rows = self._file.rows("SELECT digest, name, program, source FROM functions ORDER BY digest")
         return [Known(*row) for row in rows]
 
     def get(self, program_id: str, digests: Iterable[str]) -> dict[str, NDArray[np.float64]]:
@@ -371,117 +302,37 @@ class Store:
         if self._states is None:
             self._states = {row.digest: row.states for row in self.trajectories()}
         states, wanted = self._states, self._states.keys() & set(digests)
-        rows = self._rows("SELECT trajectory, blob FROM rewards WHERE program = ?", (program_id,))
-        with self._columns.reading("rewards"):
+        rows = self._file.rows("SELECT trajectory, blob FROM rewards WHERE program = ?", (program_id,))
+        with self._file.reading("rewards"):
             return {row[0]: unpack(row[1], states[row[0]]) for row in rows if row[0] in wanted}
 
     def put(self, program_id: str, rewards: Mapping[str, NDArray[np.float64]]) -> None:
         """Store rewards of a program by trajectory digest, `(T+1,)` for T steps."""
         rows = [(program_id, digest, pack(values)) for digest, values in rewards.items()]
-        self._write([("INSERT OR REPLACE INTO rewards VALUES (?, ?, ?)", rows)])
+        self._file.write([("INSERT OR REPLACE INTO rewards VALUES (?, ?, ?)", rows)])
 
     def add_event(self, kind: str, detail: str) -> None:
         """Store an event of the run with the current time. `kind` is, for example, "started" or "note"."""
         row = (datetime.now(UTC).isoformat(timespec="seconds"), kind, detail)
-        self._write([("INSERT INTO events (time, kind, detail) VALUES (?, ?, ?)", [row])])
+        self._file.write([("INSERT INTO events (time, kind, detail) VALUES (?, ?, ?)", [row])])
 
     def events(self) -> list[tuple[str, str, str]]:
         """All events of the run as (time in UTC, kind, detail)."""
-        return [(row[0], row[1], row[2]) for row in self._rows("SELECT time, kind, detail FROM events ORDER BY id")]
+        return [
+            (row[0], row[1], row[2]) for row in self._file.rows("SELECT time, kind, detail FROM events ORDER BY id")
+        ]
 
     def tokens(self, index: int) -> tuple[int, int]:
         """Input and output tokens of all answers to a request."""
-        rows = self._rows("SELECT tokens_in, tokens_out FROM proposals WHERE idx = ?", (index,))
+        rows = self._file.rows("SELECT tokens_in, tokens_out FROM proposals WHERE idx = ?", (index,))
         return sum(row[0] for row in rows), sum(row[1] for row in rows)
 
     def spent(self) -> list[tuple[int, int, float]]:
         """Input tokens, output tokens and seconds of each answer, including answers to follow-up calls."""
-        rows = self._rows("SELECT tokens_in, tokens_out, seconds FROM proposals ORDER BY idx, attempt")
+        rows = self._file.rows("SELECT tokens_in, tokens_out, seconds FROM proposals ORDER BY idx, attempt")
         return [(row[0], row[1], row[2]) for row in rows]
 
-    def _rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        with self._lock, self._troubles():
-            cursor = self._db.execute(sql, values)
-            rows = cursor.fetchall()
-            self._columns.require(_TABLE.findall(sql)[0], [about[0] for about in cursor.description], rows)
-            return rows
 
-    def _write(self, statements: Sequence[tuple[str, Sequence[Sequence[object]]]]) -> None:
-        with self._lock, self._troubles():
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                for sql, rows in statements:
-                    self._db.executemany(sql, rows)
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:  # after some errors, such as a full disk, SQLite has already rolled back
-                    self._db.execute("ROLLBACK")
-                raise
-
-    @contextmanager
-    def _troubles(self) -> Iterator[None]:
-        """Turn database errors into errors for the user. An error from a defect of this code stays unchanged.
-
-        The new error is a GraceError if the machine is the cause (a full disk, a file locked by another process), and
-        an InputError if the file is damaged.
-        """
-        try:
-            yield
-        except sqlite3.DatabaseError as error:
-            if not self._open or isinstance(error, sqlite3.ProgrammingError | sqlite3.IntegrityError):
-                raise
-            raise self._trouble(error) from None
-
-    def _trouble(self, error: Exception) -> GraceError:
-        kind = GraceError if _machines_fault(error) else InputError
-        return kind(
-            f"{self._path}: {error}; expected a whole database, on a disk with room: "
-            "free some space, or put a copy back"
-        )
-
-
-def _writable(path: Path) -> bool:
-    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
-
-
-def _copied(path: Path) -> TemporaryDirectory[str]:
-    """Copy a database from a place that this user may only read, because SQLite writes files beside a database.
-
-    Raises:
-        GraceError: the database cannot be read or copied.
-    """
-    copy = TemporaryDirectory(prefix="grace-irl-")
-    try:
-        for each in (path, path.with_name(f"{path.name}-wal")):
-            if each.exists():
-                shutil.copyfile(each, Path(copy.name) / each.name)
-    except OSError as error:
-        copy.cleanup()
-        raise GraceError(
-            f"{path}: cannot be read ({error.strerror}); expected a file that this user may read, and room for its copy"
-        ) from None
-    return copy
-
-
-def _machines_fault(error: Exception) -> bool:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _MACHINE
-
-
-_MACHINE = (
-    *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL),
-    *(sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM),
-)
-"""SQLite error codes whose cause is the machine, such as a full disk, and not the file's content."""
-_REFERENCES = (
-    ("results", "idx", "requests", "idx"),
-    ("results", "program", "programs", "id"),
-    ("programs", "idx", "requests", "idx"),
-    ("definitions", "program", "programs", "id"),
-    ("functions", "program", "programs", "id"),
-)
-"""References as (table, column, other table, key). Each value of the column must be a key of the other table."""
-_TABLE = re.compile(r" FROM (\w+)")
-_FORMAT = re.compile(r"[0-9]{1,9}")  # excludes non-ASCII digits, and numbers too long for `int`
 _PROPOSAL = ", ".join(each.name for each in fields(Proposal))
 _INDICES: Any = tuple[int, ...] | None
 _NAMES: Any = tuple[str, ...]

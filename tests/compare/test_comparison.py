@@ -24,7 +24,7 @@ pytest.importorskip("imitation", reason="not installed: pip install --no-deps im
 
 from grace_irl.cli import main
 from grace_irl.compare import job as jobs
-from grace_irl.compare.comparison import Compared, ComparisonState, resume, start
+from grace_irl.compare.comparison import Compared, resume, start
 from grace_irl.compare.contest import Contest
 from grace_irl.compare.fitted import Fitted
 from grace_irl.compare.folder import (
@@ -36,6 +36,7 @@ from grace_irl.compare.folder import (
     read_result,
     write_result,
 )
+from grace_irl.compare.jobs import ComparisonState
 from grace_irl.compare.settings import Settings, comparison_of, located, read_settings, tuned
 from grace_irl.compare.standings import Standing
 from grace_irl.compare.table import MEASURED

@@ -22,13 +22,14 @@ from grace_irl.propose.protocol import Parent, Proposal, SizeFigures
 from grace_irl.runs import front
 from grace_irl.runs.auditing import stored_audit
 from grace_irl.runs.config import resolve
+from grace_irl.runs.database import PRAGMAS
 from grace_irl.runs.fit import Parts, resume, start
 from grace_irl.runs.folder import RunLock, RunPaths
 from grace_irl.runs.front import stored_sizes
 from grace_irl.runs.run import Interrupted, Run, best_record, opened
 from grace_irl.runs.schema import FORMAT
 from grace_irl.runs.score import score
-from grace_irl.runs.store import PRAGMAS, Store
+from grace_irl.runs.store import Store
 from grace_irl.search.protocol import Request
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox
@@ -161,7 +162,7 @@ def test_a_place_that_lets_nobody_write_is_refused_before_the_data_is_read(
 def test_a_disk_that_is_full_at_the_start_names_the_folder_of_the_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("grace_irl.runs.store.PRAGMAS", (*PRAGMAS, "max_page_count=5"))
+    monkeypatch.setattr("grace_irl.runs.database.PRAGMAS", (*PRAGMAS, "max_page_count=5"))
     with pytest.raises(GraceError, match=f"^{tmp_path}/run/run.db: database or disk is full; expected"):
         run_in(tmp_path / "run")
     assert list(tmp_path.iterdir()) == []

@@ -94,7 +94,7 @@ def test_final_fates_are_decided_anew(store: Store) -> None:
 def holding(store: Store, **states: int) -> None:
     """Trajectories of so many states, by digest."""
     rows = [(n, digest, "expert", "t", "train", count, 0, "") for n, (digest, count) in enumerate(states.items())]
-    store._write([("INSERT INTO trajectories VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)])
+    store._file.write([("INSERT INTO trajectories VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)])
 
 
 def test_rewards_are_exact_and_compact(store: Store) -> None:
@@ -233,7 +233,7 @@ def test_a_run_is_read_where_this_user_may_only_read(tmp_path: Path, monkeypatch
     store.close()
     before = {file.name: file.read_bytes() for file in (tmp_path / "seen").iterdir() if not file.name.endswith("-shm")}
     (tmp_path / "seen" / "run.db-shm").unlink(missing_ok=True)
-    monkeypatch.setattr("grace_irl.runs.store.os.access", lambda *_: False)
+    monkeypatch.setattr("grace_irl.runs.database.os.access", lambda *_: False)
     with closing(Store(tmp_path / "seen" / "run.db")) as read:
         assert read.meta("label") == "last"
     assert "run.db-wal" in before
