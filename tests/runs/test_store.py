@@ -19,6 +19,7 @@ from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import Proposal
+from grace_irl.runs.database import Database
 from grace_irl.runs.record import from_text, to_text, trajectory_rows
 from grace_irl.runs.store import Store
 from grace_irl.search.protocol import Draft, Fate, Request, Result
@@ -107,7 +108,7 @@ def test_rewards_are_exact_and_compact(store: Store) -> None:
     assert np.array_equal(found["steps"], steps)
     assert np.array_equal(found["odd"], odd, equal_nan=True)
     assert store.get("q", ["steps"]) == {}
-    size = store._rows("SELECT length(blob) FROM rewards WHERE trajectory = 'steps'")[0][0]
+    size = store._file.rows("SELECT length(blob) FROM rewards WHERE trajectory = 'steps'")[0][0]
     assert size < steps.nbytes / 50
 
 
@@ -139,28 +140,28 @@ def test_a_full_disk_is_no_damage_when_a_run_is_opened(store: Store, monkeypatch
         raise error
 
     path = store.folder / "run.db"
-    monkeypatch.setattr(Store, "_check", lambda _: fails(sqlite3.SQLITE_IOERR))
+    monkeypatch.setattr(Database, "_check", lambda _: fails(sqlite3.SQLITE_IOERR))
     with pytest.raises(GraceError, match=r"run\.db: disk I/O error; expected .*free some space") as caught:
         Store(path)
     assert caught.value.exit_code == 1
-    monkeypatch.setattr(Store, "_check", lambda _: fails(sqlite3.SQLITE_CORRUPT))
+    monkeypatch.setattr(Database, "_check", lambda _: fails(sqlite3.SQLITE_CORRUPT))
     with pytest.raises(InputError, match="not the database of a run"):
         Store(path)
 
 
 def test_a_full_disk_is_said_in_one_line_and_what_is_there_stays(store: Store) -> None:
-    pages = store._db.execute("PRAGMA page_count").fetchone()[0]
-    store._db.execute(f"PRAGMA max_page_count = {pages}")
+    pages = store._file._db.execute("PRAGMA page_count").fetchone()[0]
+    store._file._db.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(GraceError, match=r"run\.db: database or disk is full; expected .*free some space"):
         store.set_meta("large", "x" * 1_000_000)
-    store._db.execute("PRAGMA max_page_count = 100000")
+    store._file._db.execute("PRAGMA max_page_count = 100000")
     assert store.meta("large") == ""
     store.set_meta("large", "fits")
     assert store.meta("large") == "fits"
 
 
 def test_a_database_that_lost_a_table_is_no_defect(store: Store) -> None:
-    store._db.execute("DROP TABLE proposals")
+    store._file._db.execute("DROP TABLE proposals")
     with pytest.raises(GraceError, match="no such table: proposals; expected a whole database"):
         store.spent()
 
