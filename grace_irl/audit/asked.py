@@ -144,12 +144,14 @@ class StatedGoals:
         other rows are the last states of the negatives. With label rule "all", a row is the mean over an episode's
         states.
         """
-        rows = [_numbers(item, self._texts) for item in (*self.experts, *self.negatives)]
+        items = (*self.experts, *self.negatives)
         if self.subject.problem.rule == "all":
-            ends = np.stack([each.mean(axis=0) for each in rows])
+            ends = np.stack([_numbers(item, self._texts).mean(axis=0) for item in items])
         else:
-            places = [int(np.flatnonzero(item.positive)[-1]) for item in self.experts] + [-1] * len(self.negatives)
-            ends = np.stack([each[place] for each, place in zip(rows, places, strict=True)])
+            places = [int(np.flatnonzero(item.positive)[-1]) for item in self.experts]
+            places += [len(item.positive) - 1 for item in self.negatives]
+            states = [slice(place, place + 1) for place in places]
+            ends = np.concatenate([_numbers(item, self._texts, one) for item, one in zip(items, states, strict=True)])
         owners: list[tuple[int, ...]] = [(number,) for number in range(ends.shape[1])]
         if ends.shape[1] <= PAIRED:
             pairs = list(combinations(range(ends.shape[1]), 2))
@@ -213,7 +215,7 @@ class StatedGoals:
     def _saying(self) -> set[int]:
         """The columns of `_numbers` that contain, in the first state, the information of the instruction."""
         items = (*self.experts, *self.negatives)
-        rows = np.stack([_numbers(item, self._texts)[0] for item in items])
+        rows = np.concatenate([_numbers(item, self._texts, slice(1)) for item in items])
         texts = [words_of(item.trajectory.extra_info) for item in items]
         marks = np.array([[word in text for word in sorted(self.telling)] for text in texts], dtype=np.float64)
         return _explained(rows, marks)
@@ -258,7 +260,7 @@ class StatedGoals:
         if not told:
             return False
         items = (*self.experts, *self.negatives)
-        columns = _numbers(items[0], self._texts).shape[1]
+        columns = _numbers(items[0], self._texts, slice(1)).shape[1]
         count = columns - sum(map(len, self._texts.values()))
         owners = [name for name, texts in self._texts.items() for _ in texts]
         names = {owners[number - count] for number in told if number >= count}
@@ -269,9 +271,9 @@ class StatedGoals:
         return bool(paid) and float(np.mean(paid)) <= 0.5
 
 
-def _numbers(item: Labelled, texts: dict[str, list[bytes]]) -> Floats:
-    """One row per state: its numbers, then one column per known text, with 1 if the state has the text, else 0."""
-    kind, states = item.trajectory.state_kind, item.trajectory.states
+def _numbers(item: Labelled, texts: dict[str, list[bytes]], chosen: slice = slice(None)) -> Floats:
+    """One row per chosen state: its numbers, then one column per known text, with 1 if the state has it, else 0."""
+    kind, states = item.trajectory.state_kind, item.trajectory.states[chosen]
     numbers = kind.numbers(states)
     columns = [np.zeros((len(states), 0)) if numbers is None else numbers]
     for name, known in texts.items():

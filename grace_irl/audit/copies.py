@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.demos.fields import NAMES, moments, varies
+from grace_irl.demos.fields import NAMES, Numbers, moments, varies
 from grace_irl.demos.labels import Labelled
 
 Floats = NDArray[np.float64]
@@ -32,9 +32,7 @@ def recordings(items: Sequence[Labelled]) -> list[int]:
     own = [found[item.trajectory.digest] for item in items]
     if not items or items[0].trajectory.kind not in NAMES or len(items) > MOST:
         return own
-    numbers = [item.trajectory.state_kind.numbers(item.trajectory.states) for item in items]
-    rows = [each for each in numbers if each is not None]
-    if len(rows) < len(items):
+    if not (rows := Numbers.of(items)):
         return own
     _, spread = moments(rows)
     varied = varies(np.concatenate([(each.min(axis=0), each.max(axis=0)) for each in rows]))

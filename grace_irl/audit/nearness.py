@@ -5,7 +5,6 @@ Such negatives do not test whether a goal has further conditions.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from grace_irl.audit.asked import spoken
 from grace_irl.audit.warning import RewardWarning
-from grace_irl.demos.fields import NAMES
+from grace_irl.demos.fields import NAMES, Numbers
 from grace_irl.demos.labels import Problem
 
 LEAST = 8
@@ -45,29 +44,31 @@ def of_nearness(problem: Problem) -> Iterator[RewardWarning]:
     texts = {spoken(item.trajectory.extra_info) for item in items if item.positive.any()}
     if problem.rule == "all" or kind not in NAMES or len(texts) > 1:
         return
-    found = [item.trajectory.state_kind.numbers(item.trajectory.states) for item in items]
-    rows = [(each, item.positive) for each, item in zip(found, items, strict=True) if each is not None]
-    experts = [(each, goals) for each, goals in rows if goals.any()]
-    negatives = [each for each, goals in rows if not goals.any()]
-    if min(len(experts), len(negatives)) < LEAST:
+    sides = [[item for item in items if item.positive.any() == side] for side in (True, False)]
+    if min(map(len, sides)) < LEAST or not Numbers.of(items):
         return
-    everything = np.concatenate([each for each, _ in rows])
-    ends = np.concatenate([each[goals] for each, goals in experts])
-    low, high, span = ends.min(axis=0), ends.max(axis=0), np.ptp(everything, axis=0)
+    experts, negatives = map(Numbers, sides)
+    marks = [item.positive for item in sides[0]]
+    ends = np.concatenate([each[goals] for each, goals in zip(experts, marks, strict=True)])
+    low, high = ends.min(axis=0), ends.max(axis=0)
+    span = np.ptp(np.concatenate([(each.min(axis=0), each.max(axis=0)) for each in Numbers(items)]), axis=0)
     if np.count_nonzero(span) < 2:
         return
     away = np.stack([np.maximum(np.maximum(low - each, each - high), 0.0).min(axis=0) for each in negatives])
-    passed = np.stack([((low <= each) & (each <= high))[~goals].any(axis=0) for each, goals in experts])
+    passed = np.stack(
+        [((low <= each) & (each <= high))[~goals].any(axis=0) for each, goals in zip(experts, marks, strict=True)]
+    )
     names = NAMES[kind](items[0].trajectory.states, problem.metadata.fields)
     for number in np.argsort(-np.median(away / np.where(span > 0, span, 1.0), axis=0), kind="stable").tolist():
-        far = [each[:, number] for each in itertools.compress(negatives, away[:, number] > AWAY * span[number])]
-        if len(far) < (1 - NEAR) * len(negatives) or passed[:, number].mean() > PASSED:
+        distant = np.flatnonzero(away[:, number] > AWAY * span[number])
+        if len(distant) < (1 - NEAR) * len(negatives) or passed[:, number].mean() > PASSED:
             continue
+        far = [negatives[place][:, number].copy() for place in distant.tolist()]
         value = _nearest(far, low[number], high[number])
         between = (min(value, low[number]), max(value, high[number]))
         travelled = [
             bool(((between[0] < each[:, number]) & (each[:, number] < between[1]) & ~goals).any())
-            for each, goals in experts
+            for each, goals in zip(experts, marks, strict=True)
         ]
         if np.mean(travelled) < TRAVELLED:
             continue

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from grace_irl.audit.suspects import JUMPY, NARROW, STILL, succession, ticking
 from grace_irl.audit.warning import RewardWarning
-from grace_irl.demos.fields import NAMES, ROUNDING, clock_fields
+from grace_irl.demos.fields import NAMES, ROUNDING, Numbers, clock_fields
 from grace_irl.demos.labels import Labelled, Problem
 
 Floats = NDArray[np.float64]
@@ -116,12 +116,10 @@ def _fields(items: Sequence[Labelled], expert: Marks, problem: Problem) -> _Fiel
     if first.kind not in NAMES:
         return _Fields()
     names = NAMES[first.kind](first.states, problem.metadata.fields)
-    found = [item.trajectory.state_kind.numbers(item.trajectory.states) for item in items]
     sources, fixed = _texts(items, expert) if first.state_kind.has_parts else ([], [])
-    long = [place for place, numbers in enumerate(found) if numbers is not None and len(numbers) > 1]
+    long = [place for place, item in enumerate(items) if len(item.trajectory.states) > 1]
     items, expert = [items[place] for place in long], expert[long]
-    rows = [numbers for numbers in found if numbers is not None and len(numbers) > 1]
-    if expert.all() or not expert.any():
+    if expert.all() or not expert.any() or not (rows := Numbers.of(items)):
         return _Fields(sources=tuple(sources), fixed=tuple(fixed))
     parted = _parted(rows, expert)
     ticks = _monotone(rows) | _trending(rows)
@@ -160,16 +158,22 @@ def _threshold(low: Floats, high: Floats) -> Floats:
 
 def _parted(rows: Rows, expert: Marks) -> Marks:
     """Whether nearly all experts are above a threshold in all states, and nearly all negatives below, or vice versa."""
-    least, most = (np.stack([each(one, axis=0) for one in rows]) for each in (np.min, np.max))
+    least, most = _ranges(rows)
     forth, back = _threshold(most[expert], least[~expert]), _threshold(most[~expert], least[expert])
     noise = ROUNDING * np.abs(most).max(axis=0)
     return np.asarray((np.maximum(forth, back) >= PARTED) & (most.max(axis=0) - least.min(axis=0) > noise))
 
 
+def _ranges(rows: Rows) -> tuple[Floats, Floats]:
+    """The smallest and the largest value of each field in each episode."""
+    least, most = zip(*((one.min(axis=0), one.max(axis=0)) for one in rows), strict=True)
+    return np.stack(least), np.stack(most)
+
+
 def _deviations(rows: Rows, expert: Marks) -> tuple[Floats, Floats]:
     """For each field, the standard deviation within an episode, and that of the episodes' means within a side."""
-    within = np.sqrt(np.mean([one.var(axis=0) for one in rows], axis=0))
-    means = np.stack([one.mean(axis=0) for one in rows])
+    variances, found = zip(*((one.var(axis=0), one.mean(axis=0)) for one in rows), strict=True)
+    within, means = np.sqrt(np.mean(variances, axis=0)), np.stack(found)
     return within, np.sqrt((means[expert].var(axis=0) + means[~expert].var(axis=0)) / 2)
 
 
@@ -180,7 +184,7 @@ def _settings(rows: Rows, expert: Marks) -> Marks:
     tight in comparison with the gap between them. Or both sides vary little in comparison with their means, and vary by
     noise alone: the means of a side's episodes hardly differ, and successive values hardly correlate.
     """
-    least, most = (np.stack([each(one, axis=0) for one in rows]) for each in (np.min, np.max))
+    least, most = _ranges(rows)
     low = [least[side].min(axis=0) for side in (expert, ~expert)]
     high = [most[side].max(axis=0) for side in (expert, ~expert)]
     gap = np.maximum(low[0] - high[1], low[1] - high[0])
@@ -206,7 +210,7 @@ def _still(rows: Rows, expert: Marks) -> Marks:
 
 def _separate(rows: Rows, expert: Marks) -> Marks:
     """Whether a field has few different first values on each side, and no first value occurs on both sides."""
-    values = np.stack([one[0] for one in rows])
+    values = np.stack([one[0].copy() for one in rows])
     return np.array([_apart(column[expert].tolist(), column[~expert].tolist()) for column in values.T])
 
 
@@ -218,7 +222,7 @@ def _apart(own: Sequence[object], other: Sequence[object]) -> bool:
 
 def _started(rows: Rows, expert: Marks) -> Marks:
     """Whether a threshold on the first value tells all experts from all negatives, in a field that changes smoothly."""
-    values = np.stack([one[0] for one in rows])
+    values = np.stack([one[0].copy() for one in rows])
     apart = np.maximum(_threshold(values[expert], values[~expert]), _threshold(values[~expert], values[expert])) == 1
     return np.asarray(apart & (succession(rows) >= SMOOTH))
 
@@ -247,12 +251,12 @@ def _trending(rows: Rows) -> Marks:
 
 def _told_by_clock(items: Sequence[Labelled], rows: Rows) -> Marks:
     """Whether a field is a clock, and a threshold on the clock tells goals from all other states."""
-    longer = [one for one in rows if len(one) > 2]
+    longer = Numbers.of([item for item in items if len(item.trajectory.states) > 2])
     if not longer:
         return np.zeros(rows[0].shape[1], dtype=np.bool_)
     ticks = clock_fields(rows) | ticking(longer)
     for number in np.flatnonzero(ticks):
-        values = [one[:, number] for one in rows]
+        values = [one[:, number].copy() for one in rows]
         ticks[number] = _pays(items, values) or _pays(items, [-each for each in values])
     return ticks
 

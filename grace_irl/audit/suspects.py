@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.demos.fields import NAMES, find_cues
+from grace_irl.demos.fields import NAMES, Numbers, find_cues, moments
 from grace_irl.demos.labels import Labelled
 
 Episodes = Sequence[NDArray[np.float64]]
@@ -67,8 +67,7 @@ def suspects(items: Sequence[Labelled], fields: Sequence[str]) -> Suspects:
     if first.kind not in NAMES:
         return Suspects()
     names = NAMES[first.kind](first.states, fields)
-    found = [item.trajectory.state_kind.numbers(item.trajectory.states) for item in items]
-    episodes = [numbers for numbers in found if numbers is not None and len(numbers) > 2]
+    episodes = Numbers.of([item for item in items if len(item.trajectory.states) > 2])
     exact = find_cues(items, fields)
 
     def numbered(known: Sequence[str], likely: NDArray[np.bool_]) -> tuple[int, ...]:
@@ -91,9 +90,12 @@ def ticking(episodes: Episodes) -> NDArray[np.bool_]:
     Args:
         episodes: arrays `(T+1, n)` with at least three states each.
     """
-    steps = [np.diff(one, axis=0) for one in episodes]
-    means = np.stack([each.mean(axis=0) for each in steps])
-    even = np.stack([each.std(axis=0) <= JITTER * np.abs(each.mean(axis=0)) for each in steps]).all(axis=0)
+    even, found = np.ones(episodes[0].shape[1], dtype=np.bool_), []
+    for one in episodes:
+        steps = np.diff(one, axis=0)
+        found.append(steps.mean(axis=0))
+        even &= steps.std(axis=0) <= JITTER * np.abs(found[-1])
+    means = np.stack(found)
     pace = np.abs(means).mean(axis=0)
     return np.asarray(even & (pace > 0) & (means.std(axis=0) <= PACE * pace))
 
@@ -105,15 +107,15 @@ def _still(episodes: Episodes) -> NDArray[np.bool_]:
 
 
 def _narrow(episodes: Episodes) -> NDArray[np.bool_]:
-    rows = np.concatenate(episodes)
-    narrow = (rows.std(axis=0) > 0) & (rows.std(axis=0) <= NARROW * np.abs(rows.mean(axis=0)))
+    mean, spread = moments(episodes)
+    narrow = (spread > 0) & (spread <= NARROW * np.abs(mean))
     return np.asarray(narrow & (np.abs(succession(episodes)) <= JUMPY))
 
 
 def succession(episodes: Episodes) -> NDArray[np.float64]:
     """Correlation of successive values, after each episode's mean is subtracted; 0 for a constant."""
     products, squares = [], []
-    for one in episodes:  # one episode at a time, because a copy of all may not fit into memory
+    for one in episodes:
         shifted = one - one.mean(axis=0)
         products.append((shifted[1:] * shifted[:-1]).sum(axis=0))
         squares.append((shifted * shifted).sum(axis=0))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,41 @@ class FieldCues:
     sources: tuple[str, ...] = ()
 
 
+class Numbers(Sequence[NDArray[np.float64]]):
+    """The numbers `(T+1, n)` of each episode, computed at each access.
+
+    Float64 numbers of pictures need eight times the memory of their bytes. So only one episode's numbers should exist
+    at a time. A row or a slice of an array keeps the whole array alive: copy it before the next episode.
+
+    Args:
+        items: labelled demonstrations of one kind of state, which has numbers.
+    """
+
+    def __init__(self, items: Sequence[Labelled]) -> None:
+        self._trajectories = [item.trajectory for item in items]
+
+    @classmethod
+    def of(cls, items: Sequence[Labelled]) -> Numbers | None:
+        """The numbers of these episodes; None without episodes, or if their states have no numbers."""
+        first = items[0].trajectory if items else None
+        return None if first is None or first.state_kind.numbers(first.states[:1]) is None else cls(items)
+
+    def __len__(self) -> int:
+        return len(self._trajectories)
+
+    @overload
+    def __getitem__(self, index: int) -> NDArray[np.float64]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[NDArray[np.float64]]: ...
+
+    def __getitem__(self, index: int | slice) -> NDArray[np.float64] | list[NDArray[np.float64]]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(len(self))[index]]
+        trajectory = self._trajectories[index]
+        return np.asarray(trajectory.state_kind.numbers(trajectory.states))
+
+
 def find_cues(items: Sequence[Labelled], fields: Sequence[str] = ()) -> FieldCues:
     """Find the fields of vectors and records whose values do not depend on behaviour.
 
@@ -64,14 +100,10 @@ def find_cues(items: Sequence[Labelled], fields: Sequence[str] = ()) -> FieldCue
     Returns:
         The names, in the order of the fields. There are no names for states of other kinds.
     """
-    if not items or items[0].trajectory.kind not in NAMES:
+    if not items or items[0].trajectory.kind not in NAMES or not (episodes := Numbers.of(items)):
         return FieldCues()
-    trajectories = [item.trajectory for item in items]
-    found = [trajectory.state_kind.numbers(trajectory.states) for trajectory in trajectories]
-    episodes = [numbers for numbers in found if numbers is not None]
-    if not episodes:  # records without numbers
-        return FieldCues()
-    names = NAMES[trajectories[0].kind](trajectories[0].states, fields)
+    first = items[0].trajectory
+    names = NAMES[first.kind](first.states, fields)
     expert = [item.demonstration.role == "expert" for item in items]
     sources = source_fields(episodes, expert)
     everything = np.concatenate([[episode.min(axis=0), episode.max(axis=0)] for episode in episodes])
@@ -93,11 +125,16 @@ def fixed_fields(episodes: Episodes, expert: Sequence[bool]) -> NDArray[np.bool_
         episodes: the episodes.
         expert: whether each episode is an expert's.
     """
-    told = [episode for episode in episodes if len(episode) > 1]
-    if {*expert} != {one for one, episode in zip(expert, episodes, strict=True) if len(episode) > 1}:
-        return np.zeros(episodes[0].shape[1], dtype=np.bool_)
-    sizes = np.stack([np.abs(episode).max(axis=0) for episode in told])
-    spans = np.stack([np.ptp(episode, axis=0) for episode in told])
+    sides: set[bool] = set()
+    found = []
+    for one, episode in zip(expert, episodes, strict=True):
+        width = episode.shape[1]
+        if len(episode) > 1:
+            sides.add(one)
+            found.append((np.abs(episode).max(axis=0), np.ptp(episode, axis=0)))
+    if {*expert} != sides:
+        return np.zeros(width, dtype=np.bool_)
+    sizes, spans = (np.stack(each) for each in zip(*found, strict=True))
     # The size of an episode is its largest absolute value. A small value may be computed from larger numbers, with
     # rounding errors as large as in the other episodes. So the tolerance is at least `ROUNDING` times the median size
     # of all episodes. With the maximum instead, one outlier episode would make all other episodes look constant.
@@ -115,27 +152,26 @@ def clock_fields(episodes: Episodes) -> NDArray[np.bool_]:
     These conditions exclude most objects that move at constant speed. Episodes with a single state are ignored. If no
     episode has at least three states, no field is a clock.
     """
-    width = episodes[0].shape[1]
-    told = [episode for episode in episodes if len(episode) > 1]
-    if max(map(len, told), default=0) < 3:
-        return np.zeros(width, dtype=np.bool_)
-    clock, signs = np.ones(width, dtype=np.bool_), []
-    for episode in told:
+    clock, longest, signs, found = np.bool_(True), 0, [], []
+    for episode in episodes:
+        width, longest = episode.shape[1], max(longest, len(episode))
+        if len(episode) < 2:
+            continue
         steps = np.diff(episode, axis=0)
         mean = np.abs(steps.mean(axis=0))
         # The tolerance for unequal steps is the rounding error of the values, but at least `EVEN` times the mean step
         # and at most half of the mean step.
         noise = np.clip(ROUNDING * np.abs(episode).max(axis=0), EVEN * mean, mean / 2)
-        clock &= np.ptp(steps, axis=0) <= noise
+        clock = clock & (np.ptp(steps, axis=0) <= noise)
         signs.append(np.sign(steps.mean(axis=0)))
-    sizes, starts, ends = (
-        np.stack(each)
-        for each in zip(*((np.diff(one, axis=0).mean(axis=0), one[0], one[-1]) for one in told), strict=True)
-    )
+        found.append((steps.mean(axis=0), episode[0].copy(), episode[-1].copy()))
+    if longest < 3:
+        return np.zeros(width, dtype=np.bool_)
+    sizes, starts, ends = (np.stack(each) for each in zip(*found, strict=True))
     width_of = np.abs(ends - starts).max(axis=0)
     counts = np.ptp(sizes, axis=0) <= np.maximum(EVEN, ROUNDING * np.abs(ends).max(axis=0)) * np.abs(sizes).max(axis=0)
     shares = (np.ptp(starts, axis=0) <= EVEN * width_of) & (np.ptp(ends, axis=0) <= EVEN * width_of)
-    return np.asarray(clock & (np.abs(np.sum(signs, axis=0)) == len(told)) & (counts | shares))
+    return np.asarray(clock & (np.abs(np.sum(signs, axis=0)) == len(signs)) & (counts | shares))
 
 
 def source_fields(episodes: Episodes, expert: Sequence[bool]) -> NDArray[np.bool_]:
@@ -151,8 +187,8 @@ def source_fields(episodes: Episodes, expert: Sequence[bool]) -> NDArray[np.bool
     """
     ends = [np.stack([episode.min(axis=0), episode.max(axis=0)]) for episode in episodes]
     sides = [[one for one, is_expert in zip(ends, expert, strict=True) if is_expert == side] for side in (True, False)]
-    if not all(sides) or len(episodes) < 3:
-        return np.zeros(episodes[0].shape[1], dtype=np.bool_)
+    if not all(sides) or len(ends) < 3:
+        return np.zeros(ends[0].shape[1], dtype=np.bool_)
     experts, others = (np.concatenate(side) for side in sides)
     apart = _constant(experts) & _constant(others) & ~_constant(np.concatenate([experts, others]))
     return np.asarray(apart & fixed_fields(episodes, expert))
