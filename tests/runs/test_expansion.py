@@ -271,14 +271,23 @@ def test_show_and_other_commands_know_an_expansion(tmp_path: Path, capsys: pytes
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("near", "swaps", "told"), [(False, False, {"instruction-ignored"}), (True, False, set()), (True, True, set())]
+    ("level", "near", "swaps", "told"),
+    [
+        ("BabyAI-GoToLocalS6N4-v0", False, False, {"instruction-ignored"}),
+        ("BabyAI-GoToLocalS6N4-v0", True, False, set()),
+        ("BabyAI-GoToLocalS6N4-v0", True, True, set()),
+        ("BabyAI-GoToObj-v0", True, False, set()),
+        ("BabyAI-GoToObj-v0", True, True, set()),
+    ],
 )
 def test_near_misses_and_swaps_stay_beside_the_rollouts(
-    near: bool, swaps: bool, told: set[str], tmp_path: Path
+    level: str, near: bool, swaps: bool, told: set[str], tmp_path: Path
 ) -> None:
-    """They keep their sides of the split, and the contrast and the warnings of each round count them."""
+    """They keep their sides of the split, and the contrast and the warnings of each round count them.
+
+    In a world with one thing, a near miss has the instruction of another world.
+    """
     pytest.importorskip("minigrid", reason="grace-irl[rl] is not installed")
-    level = "BabyAI-GoToLocalS6N4-v0"
     experts = collect(level, "bot", 12, "expert", seed=5)
     negatives = collect(level, "bot" if near else "random", 8, "negative", seed=50, near_miss=near)
 
