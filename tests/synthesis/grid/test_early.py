@@ -5,17 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
 from grace_irl.demos.labels import Labelled
+from grace_irl.demos.trajectory import Demonstrations, Metadata
 from grace_irl.propose.protocol import Proposal
+from grace_irl.runs.config import resolve
+from grace_irl.runs.fit import Parts, start
+from grace_irl.runs.run import Run
 from grace_irl.search.protocol import Request
 from grace_irl.synthesis import Synthesiser
 from grace_irl.synthesis.grid import sketcher as sketchers
 from grace_irl.synthesis.grid.scene import Perception
 from grace_irl.synthesis.grid.search import PerceivedStates, PlanSearch, search, view
 from grace_irl.synthesis.grid.sketcher import EARLY, GridSketcher
+from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.synthesis.grid.test_decide import BUSY
 from tests.synthesis.grid.test_search import two_steps
 from tests.synthesis.worlds import go_to_set, labelled, problem
@@ -119,3 +125,23 @@ def test_the_early_program_is_no_worse_than_a_single_condition() -> None:
 
 def initial(synthesiser: Synthesiser, index: int) -> Proposal:
     return asyncio.run(synthesiser.propose(Request(index, "initialise", seed=100 + index), ()))
+
+
+@pytest.mark.usefixtures("hasty")
+def test_the_early_program_is_replayed_and_started_from(tmp_path: Path) -> None:
+    """A replay has the same programs and the same winner; a run that starts from the first keeps its winner."""
+    demonstrations = Demonstrations(Metadata("grid"), tuple(two_steps(0, 8, "then")))
+    flags = {"search.population": 4, "search.elite": 2, "search.generations": 1, "data.held_out": 0.0}
+
+    def run(name: str, **more: object) -> Run:
+        parts = Parts(demonstrations, sandbox=InProcessSandbox())
+        return start(resolve(flags={**flags, "data.label": "last", **more}), tmp_path / name, parts)
+
+    first = run("first")
+    programs = list(first.candidates.index)
+    assert first.candidates.source.iloc[0] != first.best.source  # the early program
+    again = run("again", **{"proposer.name": "replay", "proposer.recording": str(tmp_path / "first")})
+    assert list(again.candidates.index) == programs
+    assert again.best.source == first.best.source
+    later = run("later", **{"proposer.start_from": (str(tmp_path / "first"),), "seed": 1})
+    assert later.best.source == first.best.source
