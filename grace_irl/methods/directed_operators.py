@@ -8,6 +8,7 @@ same names.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 from grace_irl.methods.grace_operators import initialise, mutate, mutation, scores
@@ -35,12 +36,12 @@ CHANGED: Mapping[str, str] = {
 """Directions in prompts that request a change of a program, by name of the operator."""
 ALIGN = (
     "Describe in at most three sentences what the program above does: what it reads, and when it pays. Describe the "
-    "program, not the design idea. Answer with these sentences alone."
+    "program, not the design idea. Answer with these sentences alone, and write no program."
 )
 VERIFY = (
     "Imagine step by step how an expert does this task. Then judge how likely the program above pays for what the "
     "expert reaches, and for nothing else: from -1 (not at all) to 1 (surely). Answer with a few sentences, and the "
-    "number in square brackets at the end, such as [0.3]."
+    "number in square brackets at the end, such as [0.3]. Write no program."
 )
 
 
@@ -52,7 +53,8 @@ def opinion(asked: str, briefing: Briefing, material: Material) -> Prompt:
 
 
 def _new(asked: str, briefing: Briefing, material: Material) -> Prompt:
-    return initialise(briefing, material, asked, _others(briefing, (*material.parents, *material.ancestors)))
+    unpaid = replace(material, rewards={})  # beside the states, the rewards of a program would look like data
+    return initialise(briefing, unpaid, asked, _others(briefing, (*material.parents, *material.ancestors)))
 
 
 def _changed(asked: str, briefing: Briefing, material: Material) -> Prompt:

@@ -268,7 +268,8 @@ class PolicyAccount(Account):
         known: Mapping[str, Any] = evaluation.evidence.get("policy", {})
         remarks = "".join(f" {remark}" for remark in self.remarks(evaluation))
         if not known.get("runs"):
-            return f"No policy was trained in full.{remarks}"
+            why = f": {evaluation.message}" if evaluation.message else ""
+            return f"No policy was trained in full{why}.{remarks}"
         which = "best evaluation" if known.get("checkpoint") == "best" else "last evaluation"
         count = len(known["runs"])
         return (
@@ -287,9 +288,12 @@ class PolicyAccount(Account):
 
     def facts(self, evaluation: Evaluation, settings: Mapping[str, object]) -> list[tuple[str, str]]:
         """See `Account`."""
+        which = f"{settings.get('policy.checkpoint')} evaluation of its training"
+        if not evaluation.evidence.get("policy", {}).get("runs") and evaluation.message:
+            which = f"no full training: {evaluation.message}"
         return [
-            ("task", str(settings.get("policy.task", ""))),
-            ("score", f"{shown(evaluation.score)} ({settings.get('policy.checkpoint')} evaluation of its training)"),
+            ("task", "/".join(Path(str(settings.get("policy.task", ""))).parts[-2:])),  # as paths of demonstrations
+            ("score", f"{shown(evaluation.score)} ({which})"),
             *([("trained", f"not here: scores of recording {_recording(settings)}")] if _recorded(evaluation) else []),
         ]
 

@@ -39,6 +39,9 @@ SPARE = ("CALIBRATION_SCALE", "CALIBRATION_OFFSET", "CALIBRATION_THRESHOLD", "ca
 
 Numbers = tuple[float, float, float | None]  # scale, offset, threshold
 
+_HEADER = re.compile(r"A reward .* by grace-irl \S+\n\n(?:[\w ]+:.*\n)*program: +[0-9a-f]{16} ")
+"""Beginning of the docstring of an export: the title, and facts that name the program's id."""
+
 _LEVEL = """# A reward above it counts as an expert's: the threshold of the best balanced accuracy on the training data.
 {threshold} = <threshold>
 """
@@ -191,9 +194,9 @@ def program_of(source: str) -> str:
     """The program in an exported file, without provenance and calibration. Any other source is returned unchanged."""
     text = normalised(source)
     written = _ending(text)
-    if written is None:
+    said, body = _take_docstring(normalised(text[: written.start()] if written else text))
+    if written is None and not _HEADER.match(said):  # an export for a task has no calibration
         return source
-    said, body = _take_docstring(normalised(text[: written.start()]))
     own = "".join(said.split("\n\n", 2)[2:])  # the program's docstring comes third, after the title and the facts
     own = "\n".join(plain(line) for line in own.splitlines())
     docstring = f'"""{own}{chr(10) if chr(10) in own else ""}"""\n\n\n' if own else ""

@@ -153,7 +153,7 @@ NOTE_SCHEMA: dict[str, object] = {
 
 
 def read_note(text: str) -> str:
-    """The text of an answer without a program: the field "text" of a JSON object, otherwise the whole answer."""
+    """The text of an answer without a program: "text" or "reasoning" of a JSON object, otherwise the whole answer."""
     found = next(iter(objects(text)), {}) if text.lstrip().startswith("{") else {}
-    said = found.get("text")
+    said = found.get("text", found.get("reasoning"))
     return said if isinstance(said, str) else text

@@ -27,7 +27,8 @@ class PromptSettings:
         budget: limits in tokens.
         context: the user's own text, for every prompt; "" for none.
         images: whether prompts with trajectories include pictures of states.
-        operators: functions of the search method that write prompts, by operator name, such as "mutate".
+        operators: functions of the search method that write prompts, by operator name, such as "mutate". Its "repair",
+            if it has one, replaces that of `COMMON`.
         most_requests: maximum number of requests that the search of the run makes; None for no limit. A call to the
             model asks for no answers to requests beyond this number.
     """
@@ -97,7 +98,7 @@ class Prompter:
             InputError: the prompt cannot be made short enough.
         """
         evidence = Material(seed=request.seed, source=failed.program.source, evaluation=failed.evaluation)
-        return COMMON["repair"](self._briefing, evidence)
+        return self._settings.operators.get("repair", COMMON["repair"])(self._briefing, evidence)
 
     def clean(self, item: Labelled) -> Prompt:
         """Write the prompt that requests the goal states of an expert trajectory of any split.

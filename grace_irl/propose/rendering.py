@@ -1,6 +1,6 @@
 """Operators, which write prompts from templates (docs/prompts.md).
 
-All operators call `compose` to write a prompt. Every search method has the operators `repair` and `clean`.
+All operators here call `compose` to write a prompt. Every search method has operators `repair` and `clean`.
 """
 
 from __future__ import annotations
@@ -145,4 +145,4 @@ def shown_item(briefing: Briefing, item: Labelled, material: Material) -> Shown:
 
 
 COMMON: Mapping[str, Operator] = {"repair": Operator(repair), "clean": Operator(clean)}
-"""The operators that every search method has, by operator name."""
+"""The operators that every search method has, by operator name. A method may have a "repair" of its own."""

@@ -22,7 +22,8 @@ from grace_irl.search.ranks import Scored
 from grace_irl.search.tried import Tried
 
 Rule = Literal["uct", "depth-first", "breadth-first", "greedy"]
-NUMBER = re.compile(r"\[\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*\]")
+NUMBER = re.compile(r"(?<![\w\])])\[\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*\]")
+FENCED = re.compile(r"^```.*?(?:^```|\Z)", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -364,6 +365,9 @@ def backed_up(q: float, children: Sequence[float], eta: float) -> float:
 
 
 def opinion(text: str) -> float:
-    """The last number in square brackets in a text, clipped to the range from -1 to 1; 0 if there is none."""
-    found = NUMBER.findall(text.replace("\N{MINUS SIGN}", "-"))
+    """The last number in square brackets in a text, clipped to the range from -1 to 1; 0 if there is none.
+
+    Code does not count: neither fenced blocks nor indices, such as `state[8]`.
+    """
+    found = NUMBER.findall(FENCED.sub("", text).replace("\N{MINUS SIGN}", "-"))
     return min(max(float(found[-1]), -1.0), 1.0) if found else 0.0

@@ -23,11 +23,15 @@ class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
     Args:
         environment: the environment.
         task: name of the task.
+
+    Attributes:
+        most: steps after which an episode counts as endless, and InputError is raised; 0: no episode does.
     """
 
     def __init__(self, environment: Any, task: str) -> None:
         super().__init__(environment)
         self._task = task
+        self.most = self._steps = 0
 
     def __getattr__(self, name: str) -> Any:
         """An attribute of the wrapped environment, for views that read it."""
@@ -41,6 +45,7 @@ class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
         Raises:
             InputError: the environment fails.
         """
+        self._steps = 0
         try:
             return super().reset(seed=seed, options=options)
         except Exception as error:
@@ -51,8 +56,14 @@ class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
 
         Raises:
             InputError: the environment fails, and all components of the action are below `DIVERGED` in size. If a
-                larger action made it fail, the environment's own error passes through.
+                larger action made it fail, the environment's own error passes through. Or the episode is endless.
         """
+        self._steps += 1
+        if self.most and self._steps > self.most:
+            raise InputError(
+                f"task {self._task}: an episode of random actions has not ended after {self.most:,} steps; expected an "
+                "environment whose episodes end, or max_steps in [training]"
+            )
         try:
             return super().step(action)
         except Exception as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -43,12 +43,17 @@ ASKED: Mapping[str, str] = {
 """Text of the request at the end of a prompt for a program, by name of the operator."""
 ALIGN = (
     "Describe in at most three sentences what the reward above does: its components, what they are computed from, and "
-    "how they are weighted. Describe the program, not the design idea. Answer with these sentences alone."
+    "how they are weighted. Describe the program, not the design idea. Answer with these sentences alone, and write no "
+    "program."
+)
+REPAIR = (
+    "The reward above cannot be used. Find the cause and write the whole program anew without the fault. Keep its idea "
+    "and its components, and do not hide the fault behind a bare except."
 )
 VERIFY = (
     "Imagine step by step how an expert does this task. Then judge how likely a policy that is trained on the reward "
     "above behaves like this expert: from -1 (not at all) to 1 (surely). Answer with a few sentences, and the number "
-    "in square brackets at the end, such as [0.3]."
+    "in square brackets at the end, such as [0.3]. Write no program."
 )
 
 
@@ -84,6 +89,7 @@ def operators(task: Task, steps: int = 0, context: str = "") -> dict[str, Operat
         "path": partial(_path, task, steps or task.steps, context),
         "align": partial(_opinion, task, steps or task.steps, context, ALIGN),
         "verify": partial(_opinion, task, steps or task.steps, context, VERIFY),
+        "repair": partial(_repair, task, steps or task.steps, context),
     }
     return {name: Operator(write) for name, write in writes.items()}
 
@@ -107,6 +113,17 @@ def _opinion(task: Task, steps: int, context: str, asked: str, briefing: Briefin
     return _prompt(task, steps, context, asked, briefing, told)
 
 
+def _repair(task: Task, steps: int, context: str, briefing: Briefing, material: Material) -> Prompt:
+    """Write the prompt of a repair: `Material.source`, with the error and the traceback in `Material.evaluation`."""
+    if material.evaluation is None:
+        raise ValueError("a repair needs the program's error; found no evaluation")
+    failed = ParentMaterial(material.source, material.evaluation)
+    traceback = cut(material.evaluation.traceback.strip(), briefing.budget.of("traceback"))
+    told = _told("The reward", failed, results=True)
+    told = replace(told, results="\n".join(part for part in (told.results, traceback) if part))
+    return _prompt(task, steps, context, REPAIR, briefing, [told])
+
+
 def _prompt(task: Task, steps: int, context: str, asked: str, briefing: Briefing, told: Sequence[_Told]) -> Prompt:
     templates = environment("grace_irl.tasks")
     system = templates.get_template("system.j2").render(
@@ -126,6 +143,7 @@ def _prompt(task: Task, steps: int, context: str, asked: str, briefing: Briefing
             statistics=briefing.preamble if briefing.items else "",
             context="" if briefing.items else cut(context.strip(), briefing.budget.of("context")),
             programs=programs,
+            results=asked != REPAIR and any(each.results for each in programs),
             asked=asked,
         ).strip()
 

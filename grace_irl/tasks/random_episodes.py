@@ -26,6 +26,8 @@ ENOUGH = 50
 """After `FEWEST` episodes, `scored_episodes` ends once this number of scores differ from the most frequent score."""
 MOST_STEPS = 50_000
 """Total number of steps after which `scored_episodes` begins no further episode."""
+ENDLESS = 100_000
+"""Maximum number of steps of an episode of random actions."""
 SCORED_SEED = 1_000_000
 """Offset of the seeds of scored episodes, so that these episodes differ from the episodes for dry runs."""
 
@@ -34,9 +36,10 @@ def random_episodes(task: Task, count: int = EPISODES, seed: int = 0) -> list[Tr
     """Episodes of random actions, cut to `STATES` states each.
 
     Raises:
-        InputError: the environment cannot be made.
+        InputError: the environment cannot be made, or an episode does not end (`ENDLESS`).
     """
     environment, view = task.make()
+    environment.most = ENDLESS
     policy = RandomPolicy()
     try:
         found = [rollout(environment, view, policy, seed + number)[0] for number in range(count)]
@@ -51,10 +54,12 @@ def scored_episodes(task: Task, seed: int = 0) -> tuple[Sequence[Trajectory], Se
     If almost all scores are equal, the function plays more than `FEWEST` episodes.
 
     Raises:
-        InputError: the environment cannot be made, or the score fails.
+        InputError: the environment cannot be made, an episode does not end (`ENDLESS`), or the score fails.
     """
     score, policy = task.scorer(), RandomPolicy()
-    environment = Observed(*task.make())
+    made, view = task.make()
+    made.most = ENDLESS
+    environment = Observed(made, view)
     found: list[Trajectory] = []
     scores: list[float] = []
     steps = 0

@@ -113,6 +113,10 @@ def test_a_value_moves_towards_its_best_child() -> None:
         ("[.5]", 0.5),
         ("[1.]", 1.0),
         ("[nan] [inf]", 0.0),
+        ("It reads state[8]; I would say [0.2]", 0.2),
+        ("[0.2], because it reads state[8], f(x)[0] and rows[1][0]", 0.2),
+        ("It waits. [-0.6]\n\n```python\nlow = [1]\n```\n", -0.6),
+        ("It waits. [-0.6]\n```python\nlow = [1]", -0.6),
     ],
 )
 def test_an_opinion_is_the_last_number_in_brackets(text: str, value: float) -> None:
