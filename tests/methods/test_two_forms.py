@@ -9,13 +9,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from grace_irl.cli import main
 from grace_irl.demos import load, save
+from grace_irl.demos.labels import label
+from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.methods.directed_operators import ALIGN, CHANGED, NEW, VERIFY
+from grace_irl.methods.directed_operators import OPERATORS as OPERATORS_OVER_DEMOS
 from grace_irl.methods.registry import METHODS, judged_by, needs_demonstrations
+from grace_irl.propose.material import Workbench
+from grace_irl.propose.prompter import Prompter, PromptSettings
+from grace_irl.propose.protocol import Parent
+from grace_irl.search.protocol import Request
 from tests.fakes.data import vector_set
+from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.propose.client.server import ChatServer
 from tests.runs.test_model_runs import Model
 
@@ -174,3 +183,18 @@ def test_a_replay_that_searches_otherwise_says_so(demos: Path, tmp_path: Path, c
         assert ("tree.actions was '1,1,1,1,1' and is" in capsys.readouterr().err) is said
     assert main(["fit", "--replay", str(tmp_path / "run"), "--seed", "9", "--out", str(tmp_path / "other")]) == 2
     assert "expected the same split (--seed, --held-out)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("operator", ["plan", "different"])
+def test_states_of_a_new_kind_of_program_carry_no_rewards(operator: str) -> None:
+    """Rewards of another program, unmarked beside the states, would look like data."""
+    problem = label(vector_set(3, 3), "last")
+    bench = Workbench(problem, InProcessSandbox())
+    source = "class Reward:\n    def reward_fn(self, state):\n        return 0.125\n"
+    known = Parent(InProcessSandbox().inspect(source).program(source), Evaluation("ok", score=-0.5))
+    bench.rewards.put(
+        known.program.id, {item.trajectory.digest: np.full(len(item.trajectory.states), 0.125) for item in problem}
+    )
+    writer = Prompter(bench, PromptSettings(operators=OPERATORS_OVER_DEMOS), "code")
+    assert "{reward" in writer.write(Request(0, "structure", (known.program.id,), 0), [known]).user
+    assert "{reward" not in writer.write(Request(0, operator, (known.program.id,), 0), [known]).user

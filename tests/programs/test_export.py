@@ -59,6 +59,15 @@ def test_a_file_of_an_older_run_carries_no_threshold() -> None:
     assert program_of(text) == program_of(exported())
 
 
+def test_the_program_in_a_file_without_calibration() -> None:
+    facts = (("task", "mine/line.toml"), ("score", "0.5"), ("program", "4baed41a26530661 (candidate 0)"))
+    text = export_source(PROGRAM, title="A reward designed for a task by grace-irl 0.1.0.", facts=facts)
+    assert calibration_of(text) is None
+    assert program_of(text) == program_of(exported())
+    other = export_source(PROGRAM, title="A reward by grace-irl 0.1.0.", facts=facts[:2])
+    assert program_of(other) == other  # no id: nothing that this program wrote
+
+
 @pytest.mark.parametrize("threshold", [0.1 + 0.2, -1e-300, 5e-324, -1.7976931348623157e308, 0.0])
 def test_a_threshold_is_exact(threshold: float) -> None:
     assert threshold_of(exported(threshold=threshold)) == threshold

@@ -113,6 +113,18 @@ def test_an_environment_that_fails_before_a_training_is_named(tmp_path: Path, ca
     assert "task own: its environment fails: RuntimeError: license lost" in capsys.readouterr().err
 
 
+def test_an_environment_without_an_end_is_named(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grace_irl.tasks.random_episodes.ENDLESS", 20)
+    (tmp_path / "own.py").write_text(OWN.replace('make("CartPole-v1")', 'make("Pendulum-v1")'))
+    path = tmp_path / "own.toml"
+    path.write_text(f'env = "own.py:make"\ntext = "Swing."\nscore = "own.py:length"\n{SMALL}')
+    assert main(["fit", "--method", "random", "--task", str(path), "--out", str(tmp_path / "run")]) == 2
+    assert "random actions has not ended after 20 steps; expected" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.slow
 def test_a_task_may_move_and_its_code_may_not_change(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "here").mkdir()

@@ -18,6 +18,7 @@ from grace_irl.errors import InputError, SandboxError
 from grace_irl.evaluate.evaluation import Evaluation, Evaluator
 from grace_irl.evaluate.rewards import MemoryCache
 from grace_irl.methods.map_elites import niche_of
+from grace_irl.methods.trained import PolicyAccount
 from grace_irl.propose.material import Workbench
 from grace_irl.rewards.runner import SandboxedRunner
 from grace_irl.rl.curve import Point, from_json
@@ -184,7 +185,13 @@ def test_a_short_training_with_a_floor_saves_the_full_one(tmp_path: Path) -> Non
     assert found.metrics["steps"] == 128
     assert niche_of(Scored(program(UP), found, 0), 5)[1] == 1  # the column of two components
     assert [each.name for each in (tmp_path / TRAININGS).glob("*/*")] == ["short-0"]
+    account, settings = PolicyAccount(), {"policy.task": "/home/me/mine/line.toml", "policy.checkpoint": "best"}
+    assert "below 400" in account.verdict(found)
+    known = dict(account.facts(found, settings))
+    assert known["task"] == "mine/line.toml"
+    assert "no full training: score" in known["score"]
     low = judged(tmp_path, UP, replace(task, floor=1.0))
+    assert "(best evaluation of its training)" in dict(account.facts(low, settings))["score"]
     assert low.score == low.metrics["best"]
     assert low.metrics["steps"] == 128 + 256
 
