@@ -55,9 +55,12 @@ def pool(config: Config) -> Search:
 
 def course(config: Config) -> Course:
     """The forecast of a run's requests."""
+    from grace_irl.search.pool import SHOWN
+
     own = config.own(ForgeConfig)
-    first = Phase("plan" if own.planner else "initialise", own.first, 1)
-    phases = (first, Phase("crossover", own.rounds * own.pairs, 1))
+    earlier = min(own.first // 2, SHOWN)  # programs that a plan shows, on average
+    first = Phase("plan", own.first, 1, 0, earlier) if own.planner else Phase("initialise", own.first, 1)
+    phases = (first, Phase("crossover", own.rounds * own.pairs, 1, parents=2))
     return Course(phases, phases, "all rounds", "all rounds", own.rounds + 1)
 
 

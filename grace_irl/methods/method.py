@@ -55,11 +55,15 @@ class Phase:
         operator: name of the operator, for example "initialise" or "mutate".
         programs: number of requests. Each request is for one program.
         together: maximum number of consecutive requests that one call of a model may answer.
+        parents, ancestors: typical numbers of parents and of ancestors that a request names. Requests with the operator
+            "initialise" name none.
     """
 
     operator: str
     programs: int
     together: int
+    parents: int = 1
+    ancestors: int = 0
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def course(config: Config) -> Course:
     crossed = round((own.programs - first) * own.crossover)
     phases = (
         Phase("initialise", first, 1),
-        Phase("crossover", crossed, 1),
+        Phase("crossover", crossed, 1, parents=2),
         Phase("mutate", own.programs - first - crossed, 1),
     )
     return Course(phases, phases, "all programs", "all programs", -(-own.programs // first))

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 ACTIONS = ("structure", "weights", "crossover", "path", "different")
 """The actions that expand a node of the tree, in the order of the setting `tree.actions`."""
+NAMED = {"crossover": (3, 0), "path": (1, 2), "different": (1, 2)}
+"""Mean numbers of parents and ancestors of a request, by operator (`TreeSettings.fewest`, `most`); others: 1 and 0."""
 OPINIONS = ("align", "verify")
 """Operators of the follow-up calls about each valid program: one asks for a description, the other for an opinion."""
 
@@ -106,7 +108,11 @@ def course(config: Config) -> Course:
     width, left = max(sum(counts.values()), 1), max(own.programs - own.first, 0)
     phases = (
         Phase("initialise", min(own.first, own.programs), 1),
-        *(Phase(name, -(-left * count // width), 1) for name, count in counts.items() if count),
+        *(
+            Phase(name, -(-left * count // width), 1, *NAMED.get(name, (1, 0)))
+            for name, count in counts.items()
+            if count
+        ),
     )
     opinions = OPINIONS if own.thoughts else ()
     return Course(phases, phases, "all programs", "all programs", 1 + -(-left // width), opinions)

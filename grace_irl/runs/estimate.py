@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,7 @@ OPINION = 220  # assumed number of tokens in a follow-up answer without a progra
 REPAIRS = 0.25  # share of programs that need one repair, in a typical run
 DRAWN = 5  # number of prompts per operator that are built to measure their sizes
 PATIENCE, TIMEOUT = 0.0, 10.0  # seconds to wait for a lost server, and for the server's answer about its model
+COMPONENTS, VALUES = 6, 10  # components of a made-up program, and evaluations of its training
 FIRST = "initialise"  # the operator whose prompts have no parent program
 # Made-up error message in the repair prompt. An estimate builds this prompt to measure the prompt's size.
 FAULT = "runtime: IndexError: index 7 is out of bounds for axis 0 with size 7"
@@ -175,7 +176,7 @@ def estimated(config: Config) -> Estimate:
         notes.append(
             "answer format auto: a run tests first if the server answers well in JSON; prompts for code are counted"
         )
-    prompts = _sizes(labelling.problem(), config, room, [*(each.operator for each in course.most), *course.opinions])
+    prompts = _sizes(labelling.problem(), config, room, course)
     typical_answer = min(ANSWER, model.answer_tokens)
     typical = _total(config, prompts, course.typical, course.opinions, typical_answer, most=False)
     most = _total(config, prompts, course.most, course.opinions, model.answer_tokens, most=True)
@@ -220,14 +221,14 @@ def _server(model: ModelConfig, notes: list[str]) -> tuple[str, int | None]:
     return name, context
 
 
-def _sizes(problem: Problem, config: Config, room: int | None, operators: Iterable[str]) -> dict[str, PromptSize]:
+def _sizes(problem: Problem, config: Config, room: int | None, course: Course) -> dict[str, PromptSize]:
     """Build prompts for each operator, and measure their sizes.
 
     Args:
         problem: the labelled demonstrations.
         config: the configuration of the run.
         room: maximum number of prompt tokens that the model's context allows; None if unknown.
-        operators: names of the operators.
+        course: the forecast of the run's requests.
     """
     settings = proposers.prompt_settings(config)
     # Only the debug functions of the parent program run for a prompt. The made-up parent has none, so no sandbox is
@@ -236,14 +237,14 @@ def _sizes(problem: Problem, config: Config, room: int | None, operators: Iterab
     bench = Workbench(problem, cast(Sandbox, None), config.seed)
     prompter = Prompter(bench, settings, "json" if config.model.answer_format == "json" else "code", room)
     most = settings.budget.total if room is None else min(settings.budget.total, room)
-    parent = _made_up(problem)
+    parent = _made_up(problem, trained=bool(task_named(config)))
     bench.rewards.put(parent.program.id, _one_wrong_each(problem))
     failed = Parent(parent.program, Evaluation("runtime", FAULT, f"Traceback (most recent call last):\n{FAULT}"))
     built: dict[str, list[Prompt]] = {}
-    for name in operators:
-        parents = [] if name == FIRST else [parent]
-        asked = [Request(n, name, ("",) * len(parents), n) for n in range(DRAWN)]
-        built[name] = [prompter.write(each, parents) for each in asked]
+    for phase in (*course.most, *(Phase(name, 0, 1) for name in course.opinions)):
+        parents, ancestors = (0, 0) if phase.operator == FIRST else (phase.parents, phase.ancestors)
+        asked = [Request(n, phase.operator, ("",) * parents, n, ancestors=("",) * ancestors) for n in range(DRAWN)]
+        built[phase.operator] = [prompter.write(each, [parent] * (parents + ancestors)) for each in asked]
     if config.model.repair:
         built["repair"] = [prompter.repair(Request(0, "mutate"), failed)]
     return {
@@ -252,10 +253,23 @@ def _sizes(problem: Problem, config: Config, room: int | None, operators: Iterab
     }
 
 
-def _made_up(problem: Problem) -> Parent:
-    """A made-up parent program of typical length."""
+def _made_up(problem: Problem, *, trained: bool) -> Parent:
+    """A made-up parent program of typical length.
+
+    Args:
+        problem: the labelled demonstrations.
+        trained: whether trained policies judge programs. The program then has `COMPONENTS` components and the course of
+            a training.
+    """
     line = "        score = score + float(state.sum() > 0)\n"
     source = "class Reward:\n    def reward_fn(self, state):\n        score = 0.0\n" + line * ANSWER
+    if trained:
+        course = {"values": [0.123] * VALUES, "max": 0.123, "mean": 0.123, "min": 0.123}
+        evidence: dict[str, Any] = {
+            "policy": {"runs": [{"curve": [{"score": 0.123, "length": 123.0}] * VALUES}]},
+            "components": {f"component {number}": course for number in range(COMPONENTS)},
+        }
+        return Parent(Program("", cut(source, ANSWER), 0), Evaluation("ok", score=-0.5, evidence=evidence))
     positive = sum(int(item.positive.sum()) for item in problem.train)
     states = sum(len(item.positive) for item in problem.train)
     metrics = Metrics(-0.5, 0.75, 0.75, False, positive, states - positive)

@@ -91,6 +91,22 @@ def test_prompts_are_as_long_as_those_of_a_run(demos: Path, tmp_path: Path) -> N
     assert mean["mutate"] < found.prompts["mutate"].typical < mean["mutate"] + 1.5 * ANSWER
 
 
+def test_prompts_of_several_programs_count_all_of_them(demos: Path) -> None:
+    forge, tree = (of(demos, method=method).prompts for method in ("forge", "rf-agent"))
+    assert forge["crossover"].typical > 2 * ANSWER
+    assert forge["plan"].typical > 6 * ANSWER  # on average 8 of 16 earlier ones
+    assert tree["crossover"].typical > tree["weights"].typical + ANSWER
+
+
+def test_a_task_shows_the_course_of_a_training() -> None:
+    """Ten evaluations, and those of each component."""
+    pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed")
+    flags = {"proposer.name": "llm", "method": "rf-agent", "policy.task": "acrobot"}
+    found = estimated(resolve(flags=flags)).prompts
+    assert found["structure"].typical > found["align"].typical + 400
+    assert found["crossover"].typical > found["structure"].typical + 2 * ANSWER
+
+
 def test_a_context_of_one_answer_leaves_half_of_it_for_prompts(demos: Path) -> None:
     with ChatServer(models=[{"id": "model", "max_model_len": 4096}]) as server:
         found = of(demos, **ONE_ROUND, **{"model.url": server.url, "model.answer_tokens": 4096})
