@@ -415,8 +415,8 @@ def _nothing(folder: Path, calls: int, answers: int, reason: str, again: str) ->
         )
     elif flag == "--max-seconds":
         found = (
-            f"{folder}: the time was up before the first proposal ({reason}); expected time to read the "
-            "demonstrations, or for an answer"
+            f"{folder}: the time was up before the first proposal ({reason}); expected time to read demonstrations or "
+            "to play a task's random episodes, and for an answer"
         )
     return f"{found}: go on with more: grace-irl fit {again} {flag} N"
 
