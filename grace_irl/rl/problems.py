@@ -86,6 +86,8 @@ def make_problem(
 
 PROBES = 5
 """Number of episodes with random actions by which `ends_early` tests whether episodes can end early."""
+PROBED = 10_000
+"""Number of steps after which such an episode counts as one that reaches no terminal state."""
 
 
 def ends_early(problem: PolicyProblem) -> str:
@@ -127,10 +129,11 @@ def _terminates(environment: Any, seed: int) -> bool:
 
     with quiet():
         environment.reset(seed=seed)
-    while True:
+    for _ in range(PROBED):
         _, _, terminated, truncated, _ = environment.step(environment.action_space.sample())
         if terminated or truncated:
             return bool(terminated)
+    return False
 
 
 def save_policy(policy: Policy, path: Path) -> None:

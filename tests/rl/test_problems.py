@@ -201,6 +201,11 @@ def test_who_can_read_the_length_of_episodes_is_warned_of() -> None:
     assert "1 of 2 experts' episodes" in ends_early(problem(1, demonstrations=fallen))
 
 
+def test_an_episode_that_does_not_end_ends_nothing_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grace_irl.rl.problems.PROBED", 1)
+    assert ends_early(problem(1)) == ""
+
+
 def test_where_episodes_have_one_length_nobody_is_warned() -> None:
     states, actions = np.zeros((201, 3)), np.zeros((200, 1))
     # Recordings call a time limit terminal; Pendulum-v1 has one of 200 steps and nothing else.
