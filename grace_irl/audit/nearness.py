@@ -5,6 +5,7 @@ Such negatives do not test whether a goal has further conditions.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from grace_irl.audit.asked import spoken
 from grace_irl.audit.warning import RewardWarning
-from grace_irl.demos.fields import NAMES, Numbers
+from grace_irl.demos.fields import NAMES, Numbers, columns
 from grace_irl.demos.labels import Problem
 
 LEAST = 8
@@ -59,16 +60,16 @@ def of_nearness(problem: Problem) -> Iterator[RewardWarning]:
         [((low <= each) & (each <= high))[~goals].any(axis=0) for each, goals in zip(experts, marks, strict=True)]
     )
     names = NAMES[kind](items[0].trajectory.states, problem.metadata.fields)
-    for number in np.argsort(-np.median(away / np.where(span > 0, span, 1.0), axis=0), kind="stable").tolist():
-        distant = np.flatnonzero(away[:, number] > AWAY * span[number])
-        if len(distant) < (1 - NEAR) * len(negatives) or passed[:, number].mean() > PASSED:
-            continue
-        far = [negatives[place][:, number].copy() for place in distant.tolist()]
+    distant = away > AWAY * span
+    order = np.argsort(-np.median(away / np.where(span > 0, span, 1.0), axis=0), kind="stable")
+    order = order[(distant.sum(axis=0) >= (1 - NEAR) * len(negatives))[order] & (passed.mean(axis=0) <= PASSED)[order]]
+    for (number, beside), (_, own) in zip(columns(negatives, order), columns(experts, order), strict=True):
+        far = list(itertools.compress(beside, distant[:, number]))
         value = _nearest(far, low[number], high[number])
         between = (min(value, low[number]), max(value, high[number]))
         travelled = [
-            bool(((between[0] < each[:, number]) & (each[:, number] < between[1]) & ~goals).any())
-            for each, goals in zip(experts, marks, strict=True)
+            bool(((between[0] < each) & (each < between[1]) & ~goals).any())
+            for each, goals in zip(own, marks, strict=True)
         ]
         if np.mean(travelled) < TRAVELLED:
             continue

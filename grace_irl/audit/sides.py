@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from grace_irl.audit.suspects import JUMPY, NARROW, STILL, succession, ticking
 from grace_irl.audit.warning import RewardWarning
-from grace_irl.demos.fields import NAMES, ROUNDING, Numbers, clock_fields
+from grace_irl.demos.fields import NAMES, ROUNDING, Numbers, clock_fields, columns
 from grace_irl.demos.labels import Labelled, Problem
 
 Floats = NDArray[np.float64]
@@ -255,8 +255,7 @@ def _told_by_clock(items: Sequence[Labelled], rows: Rows) -> Marks:
     if not longer:
         return np.zeros(rows[0].shape[1], dtype=np.bool_)
     ticks = clock_fields(rows) | ticking(longer)
-    for number in np.flatnonzero(ticks):
-        values = [one[:, number].copy() for one in rows]
+    for number, values in columns(rows, np.flatnonzero(ticks)):
         ticks[number] = _pays(items, values) or _pays(items, [-each for each in values])
     return ticks
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.demos.fields import NAMES, Numbers, find_cues, moments
+from grace_irl.demos.fields import NAMES, Numbers, find_cues, moments, varies
 from grace_irl.demos.labels import Labelled
 
 Episodes = Sequence[NDArray[np.float64]]
@@ -108,7 +108,8 @@ def _still(episodes: Episodes) -> NDArray[np.bool_]:
 
 def _narrow(episodes: Episodes) -> NDArray[np.bool_]:
     mean, spread = moments(episodes)
-    narrow = (spread > 0) & (spread <= NARROW * np.abs(mean))
+    varied = varies(np.concatenate([(one.min(axis=0), one.max(axis=0)) for one in episodes]))
+    narrow = varied & (spread <= NARROW * np.abs(mean))
     return np.asarray(narrow & (np.abs(succession(episodes)) <= JUMPY))
 
 

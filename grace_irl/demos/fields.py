@@ -8,7 +8,7 @@ In this module, an episode is an array `(T+1, n)` with one row per state and one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import overload
 
@@ -27,6 +27,8 @@ ROUNDING = 8 * float(np.finfo(np.float32).eps)
 of at most half of float32's eps. The factor 8 allows for the rounding errors of a few operations."""
 TINY = 1e-15
 """Absolute tolerance of `varies` for numbers near 0. A computed sine of a multiple of pi is about 1e-16, not 0."""
+BLOCK = 64
+"""Number of columns that `columns` reads at a time."""
 EVEN = 1e-3
 """Relative tolerance of `clock_fields`. The steps of a clock may differ by this share of its mean step, or by more if
 rounding errors explain the difference. First values of episodes count as equal if they differ by at most this share of
@@ -87,6 +89,18 @@ class Numbers(Sequence[NDArray[np.float64]]):
             return [self[place] for place in range(len(self))[index]]
         trajectory = self._trajectories[index]
         return np.asarray(trajectory.state_kind.numbers(trajectory.states))
+
+
+def columns(episodes: Episodes, numbers: NDArray[np.int64]) -> Iterator[tuple[int, list[NDArray[np.float64]]]]:
+    """Yield some columns: the index of each, and its values in each episode.
+
+    The columns are read in blocks, so that each episode is accessed once for `BLOCK` columns.
+    """
+    for start in range(0, len(numbers), BLOCK):
+        block = numbers[start : start + BLOCK]
+        found = [episode[:, block] for episode in episodes]
+        for place, number in enumerate(block.tolist()):
+            yield number, [values[:, place] for values in found]
 
 
 def find_cues(items: Sequence[Labelled], fields: Sequence[str] = ()) -> FieldCues:

@@ -15,6 +15,8 @@ are preferred."""
 MAX_ATTEMPTS = 16
 """Maximum number of opening braces at which `objects` tries to decode an object. Each try may read the whole text."""
 
+_WHOLE = re.compile(r"\s*```\w*\n(.*?)\n?```\s*", re.DOTALL)
+"""An answer that is one fenced block."""
 _OBJECT = re.compile(r"\{\s*[\"}]")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "", '"': '"', "'": "'", "\\": "\\", "/": "/"}
 
@@ -154,6 +156,8 @@ NOTE_SCHEMA: dict[str, object] = {
 
 def read_note(text: str) -> str:
     """The text of an answer without a program: "text" or "reasoning" of a JSON object, otherwise the whole answer."""
-    found = next(iter(objects(text)), {}) if text.lstrip().startswith("{") else {}
+    whole = _WHOLE.fullmatch(text)
+    inner = whole[1] if whole else text
+    found = next(iter(objects(inner)), {}) if inner.lstrip().startswith("{") else {}
     said = found.get("text", found.get("reasoning"))
     return said if isinstance(said, str) else text

@@ -22,8 +22,10 @@ from grace_irl.search.ranks import Scored
 from grace_irl.search.tried import Tried
 
 Rule = Literal["uct", "depth-first", "breadth-first", "greedy"]
-NUMBER = re.compile(r"(?<![\w\])])\[\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*\]")
-FENCED = re.compile(r"^```.*?(?:^```|\Z)", re.DOTALL | re.MULTILINE)
+NUMBER = re.compile(r"\[\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*\]")
+INDEX = re.compile(r"(?<=[A-Za-z0-9_\])])\[\s*-?\d+\s*\]")
+FENCED = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
+ALONE = re.compile(rf"^\W*{NUMBER.pattern}\W*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -367,7 +369,8 @@ def backed_up(q: float, children: Sequence[float], eta: float) -> float:
 def opinion(text: str) -> float:
     """The last number in square brackets in a text, clipped to the range from -1 to 1; 0 if there is none.
 
-    Code does not count: neither fenced blocks nor indices, such as `state[8]`.
+    Code does not count: neither fenced blocks, unless the number stands alone on its line, nor indices (`state[8]`).
     """
-    found = NUMBER.findall(FENCED.sub("", text).replace("\N{MINUS SIGN}", "-"))
+    text = text.replace("\N{MINUS SIGN}", "-")
+    found = NUMBER.findall(INDEX.sub("", FENCED.sub("", text))) or ALONE.findall(text)
     return min(max(float(found[-1]), -1.0), 1.0) if found else 0.0

@@ -110,7 +110,7 @@ def _path(task: Task, steps: int, context: str, briefing: Briefing, material: Ma
 def _opinion(task: Task, steps: int, context: str, asked: str, briefing: Briefing, material: Material) -> Prompt:
     """Write a prompt with the first parent and the question `asked`. The prompt shows no results."""
     told = [_told("The reward", each, results=False) for each in material.parents[:1]]
-    return _prompt(task, steps, context, asked, briefing, told)
+    return _prompt(task, steps, context, asked, briefing, told, writes=False)
 
 
 def _repair(task: Task, steps: int, context: str, briefing: Briefing, material: Material) -> Prompt:
@@ -124,7 +124,17 @@ def _repair(task: Task, steps: int, context: str, briefing: Briefing, material: 
     return _prompt(task, steps, context, REPAIR, briefing, [told])
 
 
-def _prompt(task: Task, steps: int, context: str, asked: str, briefing: Briefing, told: Sequence[_Told]) -> Prompt:
+def _prompt(
+    task: Task,
+    steps: int,
+    context: str,
+    asked: str,
+    briefing: Briefing,
+    told: Sequence[_Told],
+    *,
+    writes: bool = True,
+) -> Prompt:
+    """Write a prompt. `writes` says whether the answer is a program."""
     templates = environment("grace_irl.tasks")
     system = templates.get_template("system.j2").render(
         text=task.text,
@@ -134,7 +144,7 @@ def _prompt(task: Task, steps: int, context: str, asked: str, briefing: Briefing
         transitions=task.sees == "transition",
         about=briefing.view.about,
         fields=", ".join(task.fields),
-        answer_format=briefing.answer_format,
+        answer_format=briefing.answer_format if writes else "",
     )
     design = templates.get_template("design.j2")
 

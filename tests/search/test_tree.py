@@ -117,6 +117,14 @@ def test_a_value_moves_towards_its_best_child() -> None:
         ("[0.2], because it reads state[8], f(x)[0] and rows[1][0]", 0.2),
         ("It waits. [-0.6]\n\n```python\nlow = [1]\n```\n", -0.6),
         ("It waits. [-0.6]\n```python\nlow = [1]", -0.6),
+        ("It waits. [-0.6]\n  ~~~\n  low = [1]\n  ~~~", -0.6),
+        ("It reads state[8]; I would say 0.2", 0.0),
+        ("It waits.\n\n```\n[-0.4]\n```", -0.4),
+        ("```[0.4]```", 0.4),
+        ("It waits.\n```\n[0.4]", 0.4),
+        ("verdict[0.4]", 0.4),
+        ("__[0.4]__", 0.4),
+        ("\N{CJK UNIFIED IDEOGRAPH-4E3A}[1]", 1.0),
     ],
 )
 def test_an_opinion_is_the_last_number_in_brackets(text: str, value: float) -> None:

@@ -55,6 +55,8 @@ def test_tips_on_results_stand_beside_results() -> None:
     good = replace(parent, evaluation=Evaluation("ok", score=2.0))
     assert TIPS in writer.write(Request(0, "mutate", ("a",), 0), [good]).user
     for operator in ("align", "verify"):
-        user = writer.write(Request(0, operator, ("a",), 0), [good]).user
-        assert TIPS not in user
-        assert "rite no program" in user
+        prompt = writer.write(Request(0, operator, ("a",), 0), [good])
+        assert TIPS not in prompt.user
+        assert "rite no program" in prompt.user
+        assert "How to answer" not in prompt.system
+    assert "How to answer" in writer.write(Request(0, "mutate", ("a",), 0), [good]).system
