@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from grace_irl.demos.fields import FieldCues, clock_fields, find_cues, fixed_fields, source_fields
+from grace_irl.demos.fields import BLOCK, FieldCues, clock_fields, columns, find_cues, fixed_fields, source_fields
 from grace_irl.demos.labels import Labelled, label
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, Trajectory
 from grace_irl.states.record import RecordStates
@@ -138,3 +138,14 @@ def test_a_thing_that_moves_evenly_is_no_clock() -> None:
     rng = np.random.default_rng(0)
     moves = [np.linspace(rng.uniform(0, 0.3), 1, int(rng.integers(8, 15)))[:, None] for _ in range(10)]
     assert clock_fields(moves).tolist() == [False]
+
+
+@pytest.mark.parametrize("count", [0, 1, BLOCK, 2 * BLOCK + 1])
+def test_columns_are_read_in_blocks(count: int) -> None:
+    episodes = [np.random.default_rng(length).normal(size=(length, 200)) for length in (1, 4)]
+    chosen = np.random.default_rng(0).permutation(200)[:count]
+    found = list(columns(episodes, chosen))
+    assert [number for number, _ in found] == chosen.tolist()
+    for number, values in found:
+        for episode, own in zip(episodes, values, strict=True):
+            np.testing.assert_array_equal(own, episode[:, number])
