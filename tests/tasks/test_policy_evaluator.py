@@ -185,7 +185,7 @@ def test_a_short_training_with_a_floor_saves_the_full_one(tmp_path: Path) -> Non
     assert found.metrics["steps"] == 128
     assert niche_of(Scored(program(UP), found, 0), 5)[1] == 1  # the column of two components
     assert [each.name for each in (tmp_path / TRAININGS).glob("*/*")] == ["short-0"]
-    account, settings = PolicyAccount(), {"policy.task": "/home/me/mine/line.toml", "policy.checkpoint": "best"}
+    account, settings = PolicyAccount(), {"policy.task": "/home/someone/mine/line.toml", "policy.checkpoint": "best"}
     assert "below 400" in account.verdict(found)
     known = dict(account.facts(found, settings))
     assert known["task"] == "mine/line.toml"
