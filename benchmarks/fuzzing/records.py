@@ -112,7 +112,7 @@ def _recording() -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.jsonl"
         with closing(Store(Path(folder) / "run.db", create=True)) as store:
-            store._write([("INSERT INTO trajectories VALUES (0, 'd', 'expert', 'a', 'train', 2, 1, 'f')", [()])])
+            store._file.write([("INSERT INTO trajectories VALUES (0, 'd', 'expert', 'a', 'train', 2, 1, 'f')", [()])])
             store.add_goals(
                 [GoalAnswer("d" * 16, 0, "model", (1, 2), prompt="p"), GoalAnswer("e" * 16, 0, "model", None, "no")]
             )
