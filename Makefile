@@ -70,6 +70,7 @@ lint: $(FULL) ## Check style and formatting
 
 types: $(FULL) ## Check types
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file benchmarks/mypy.ini benchmarks docs
 
 format: $(FULL) ## Repair style and formatting
 	$(BIN)/ruff check --fix .

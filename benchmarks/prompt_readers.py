@@ -64,7 +64,7 @@ def cases(names: list[str], data: Path) -> Iterator[Judged]:
             sorts = {"expert": fresh.select(role="expert"), "random": fresh.select(role="negative")}
             yield Judged(Case(name, train, fresh), sorts)
             continue
-        shown, kept = near_misses.episodes(name, DRAW, data)
+        shown, kept = near_misses.episodes(name, DRAW, data, near_misses.TRAIN)
         table = ScrambleMap.draw(1, shown["expert"][0].trajectory)
         train = near_misses.training(shown, "near")
         train = replace(train, items=tuple(near_misses.renamed(list(train), table)))

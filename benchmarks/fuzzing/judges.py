@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zlib
+from collections.abc import Iterable
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -222,7 +223,13 @@ def database(folder: Path) -> None:
 
     with opened(folder) as (store, _):
         store.meta("label")
-        rows = [store.trajectories(), store.goals(), store.fates(), store.told().values(), store.functions()]
+        rows: list[Iterable[object]] = [
+            store.trajectories(),
+            store.goals(),
+            store.fates(),
+            store.told().values(),
+            store.functions(),
+        ]
         rows += [[each for *_, each in store.proposals()], [store.proposal(0)]]
         for row in (row for table in rows for row in table if row is not None):
             _typed(row)

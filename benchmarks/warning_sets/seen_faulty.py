@@ -60,7 +60,7 @@ def mixed_folders() -> WarningSet:
 
     sides = [[attempt(place % 2 == 0) for place in range(24)] for _ in range(2)]
     fields = ("hand_x", "hand_y", "hand_z", "drawer", "force")
-    return WarningSet("mixed-folders", gathered(*sides, "last", fields), frozenset({"no-difference"}))
+    return WarningSet("mixed-folders", gathered(*sides, label="last", fields=fields), frozenset({"no-difference"}))
 
 
 def one_thing_in_a_room() -> WarningSet:
@@ -102,7 +102,7 @@ def typed_by_hand() -> WarningSet:
 
     fields = ("to_red_x", "to_red_y", "to_blue_x", "to_blue_y", "closed")
     sides = [[grasp(good) for _ in range(30)] for good in (True, False)]
-    found = gathered(*sides, "last", fields)
+    found = gathered(*sides, label="last", fields=fields)
     return WarningSet("typed-by-hand", found, frozenset({"one-instruction", "instruction-ignored"}))
 
 
@@ -123,7 +123,7 @@ def morning_shift() -> WarningSet:
         return vector({"speed": rng.normal(13, 2, states), "steering": steering, "lane_offset": offset, "hour": hour})
 
     sides = [[ride(instructor) for _ in range(30)] for instructor in (True, False)]
-    found = gathered(*sides, "all", ("speed", "steering", "lane_offset", "hour"))
+    found = gathered(*sides, label="all", fields=("speed", "steering", "lane_offset", "hour"))
     return WarningSet("morning-shift", found, frozenset({"time"}))
 
 
@@ -144,7 +144,7 @@ def bins_of_two_days() -> WarningSet:
         return vector({**places, "grip": rng.uniform(0, 1, states)})
 
     sides = [[reach(expert) for _ in range(28)] for expert in (True, False)]
-    found = gathered(*sides, "all", ("hand_x", "hand_y", "target_x", "target_y", "grip"))
+    found = gathered(*sides, label="all", fields=("hand_x", "hand_y", "target_x", "target_y", "grip"))
     return WarningSet("bins-of-two-days", found, frozenset({"constant-field"}))
 
 
@@ -170,7 +170,7 @@ def two_simulators() -> WarningSet:
         return record(parts)
 
     sides = [[walk(gravity) for _ in range(26)] for gravity in (9.81, 9.80665)]
-    return WarningSet("two-simulators", gathered(*sides, "all"), frozenset({"constants"}))
+    return WarningSet("two-simulators", gathered(*sides, label="all"), frozenset({"constants"}))
 
 
 def scaled_camera() -> WarningSet:
@@ -195,7 +195,7 @@ def scaled_camera() -> WarningSet:
         return Trajectory(np.stack([picture(place, light) for place in ball]))
 
     sides = [[roll(holed) for _ in range(24)] for holed in (True, False)]
-    return WarningSet("scaled-camera", gathered(*sides, "last"), frozenset({"pixels"}))
+    return WarningSet("scaled-camera", gathered(*sides, label="last"), frozenset({"pixels"}))
 
 
 def sixty_gauges() -> WarningSet:
@@ -212,7 +212,7 @@ def sixty_gauges() -> WarningSet:
         return Trajectory(50 + 10 * (level + rng.normal(0, 0.1, (4, 60))))
 
     sides = [[plant(good) for _ in range(20)] for good in (True, False)]
-    found = gathered(*sides, "all", [f"gauge_{number}" for number in range(60)])
+    found = gathered(*sides, label="all", fields=[f"gauge_{number}" for number in range(60)])
     return WarningSet("sixty-gauges", found, frozenset({"held-out-below", "memorised"}))
 
 
@@ -236,7 +236,7 @@ def any_bin_will_do() -> WarningSet:
         return vector(columns, f"put the part into bin {named}")
 
     sides = [[sort(good) for _ in range(30)] for good in (True, False)]
-    found: Demonstrations = gathered(*sides, "last", ("part_x", "part_y", "part_z", "held"))
+    found: Demonstrations = gathered(*sides, label="last", fields=("part_x", "part_y", "part_z", "held"))
     return WarningSet("any-bin-will-do", found, frozenset({"negatives-far", "instruction-ignored"}))
 
 

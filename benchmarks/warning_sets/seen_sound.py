@@ -33,7 +33,7 @@ def lane_with_clock() -> WarningSet:
         return vector({"seconds": time, "speed": rng.normal(14, 1.5, states), "lane_offset": offset, "yaw": yaw})
 
     sides = [[ride(steady) for _ in range(36)] for steady in (True, False)]
-    found = gathered(*sides, "all", ("seconds", "speed", "lane_offset", "yaw"))
+    found = gathered(*sides, label="all", fields=("seconds", "speed", "lane_offset", "yaw"))
     return WarningSet("lane-with-clock", found, frozenset())
 
 
@@ -64,7 +64,7 @@ def reaching_goals() -> WarningSet:
         )
 
     sides = [[reach(reached) for _ in range(36)] for reached in (True, False)]
-    return WarningSet("reaching-goals", gathered(*sides, "last"), frozenset())
+    return WarningSet("reaching-goals", gathered(*sides, label="last"), frozenset())
 
 
 def door_with_time_limit() -> WarningSet:
@@ -87,7 +87,9 @@ def door_with_time_limit() -> WarningSet:
         return vector(columns)
 
     sides = [[close(latched) for _ in range(36)] for latched in (True, False)]
-    return WarningSet("door-with-time-limit", gathered(*sides, "last", ("step", "angle", "latch", "push")), frozenset())
+    return WarningSet(
+        "door-with-time-limit", gathered(*sides, label="last", fields=("step", "angle", "latch", "push")), frozenset()
+    )
 
 
 def _babyai(level: str, seed: int, count: int) -> Demonstrations:
@@ -143,7 +145,7 @@ def docking_in_many_words() -> WarningSet:
         return vector({"distance": distance, "closing_speed": speed, "angle": angle}, str(rng.choice(wordings)))
 
     sides = [[approach(docked) for _ in range(40)] for docked in (True, False)]
-    found = gathered(*sides, "last", ("distance", "closing_speed", "angle"))
+    found = gathered(*sides, label="last", fields=("distance", "closing_speed", "angle"))
     return WarningSet("docking-in-many-words", found, frozenset())
 
 
@@ -169,7 +171,7 @@ def hover_with_many_masses() -> WarningSet:
 
     sides = [[hover(calm) for _ in range(36)] for calm in (True, False)]
     fields = ("mass", "drag", "gravity", "tilt", "speed", "height")
-    return WarningSet("hover-with-many-masses", gathered(*sides, "all", fields), frozenset())
+    return WarningSet("hover-with-many-masses", gathered(*sides, label="all", fields=fields), frozenset())
 
 
 def clearing_the_table() -> WarningSet:
@@ -198,7 +200,7 @@ def clearing_the_table() -> WarningSet:
         )
 
     sides = [[clear(cleared) for _ in range(40)] for cleared in (True, False)]
-    return WarningSet("clearing-the-table", gathered(*sides, "last"), frozenset())
+    return WarningSet("clearing-the-table", gathered(*sides, label="last"), frozenset())
 
 
 def bytes_of_a_motor() -> WarningSet:
@@ -218,7 +220,7 @@ def bytes_of_a_motor() -> WarningSet:
         return Trajectory(found)
 
     sides = [[drive(gentle) for _ in range(36)] for gentle in (True, False)]
-    return WarningSet("bytes-of-a-motor", gathered(*sides, "all", fields), frozenset())
+    return WarningSet("bytes-of-a-motor", gathered(*sides, label="all", fields=fields), frozenset())
 
 
 def parking_and_waiting() -> WarningSet:
