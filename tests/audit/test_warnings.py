@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -218,53 +217,6 @@ def test_copies_of_one_recording_are_one_episode() -> None:
     assert "only 1 expert and 1 negative episodes" in warned(examined(copied, GOOD), "few-episodes").found
 
 
-def shot(rng: np.random.Generator, role: Role, size: int, rgb: int = 1) -> np.ndarray:
-    """Six pictures of a bright spot, each of them flattened. In the last one, an expert's spot is in the corner."""
-    rows, columns = np.mgrid[:size, :size]
-    places = rng.uniform(3, size, size=(6, 2))
-    if role == "expert":
-        places[-1] = 0
-    made = [np.exp(-((rows - y) ** 2 + (columns - x) ** 2) / 4) for y, x in places]
-    return np.stack([np.repeat(each[..., None], rgb, axis=2).ravel() for each in made])
-
-
-@pytest.mark.parametrize(("size", "rgb"), [(10, 1), (8, 3), (20, 1), (12, 3)])
-def test_small_pictures_and_pictures_beside_other_numbers(size: int, rgb: int) -> None:
-    alone = drawn(lambda rng, role: Trajectory(shot(rng, role, size, rgb), np.zeros(5)))
-    assert "pixels" in codes(examined(alone, "return float(state[0] > 0.99)"))
-    rng = np.random.default_rng(0)
-    roles: tuple[Role, ...] = ("expert", "negative")
-    records = [
-        Demonstration(
-            Trajectory(RecordStates({"camera": shot(rng, role, size, rgb), "speed": rng.normal(300, 9, 6)})), role
-        )
-        for role in roles
-        for _ in range(24)
-    ]
-    found = examined(Demonstrations(Metadata("record"), tuple(records)), "return float(state['camera'][0] > 0.99)")
-    assert "pixels" in codes(found)
-
-
-def test_a_hundred_sensors_are_no_small_picture() -> None:
-    def measured(rng: np.random.Generator, role: Role) -> Trajectory:
-        states = rng.uniform(size=(6, 100))
-        states[-1, 0] = 1.0 if role == "expert" else 0.5
-        return Trajectory(states, np.zeros(5))
-
-    assert "pixels" not in codes(examined(drawn(measured), "return float(state[0] == 1.0)"))
-
-
-def test_a_scan_is_no_picture() -> None:
-    def scanned(rng: np.random.Generator, role: Role) -> Trajectory:
-        angles = np.linspace(-1.5, 1.5, 270)
-        phases, heights = rng.uniform(0, 6, size=(6, 1)), rng.uniform(0.05, 0.3, size=(6, 1))
-        states = 0.5 + heights * np.sin(angles + phases) + rng.normal(0, 0.002, (6, 270))
-        states[-1, 0] = 0.999 if role == "expert" else 0.5
-        return Trajectory(states, np.zeros(5))
-
-    assert "pixels" not in codes(examined(drawn(scanned), "return float(state[0] > 0.99)"))
-
-
 def test_a_single_wrong_episode_is_no_sign() -> None:
     """An expert that stops short, a negative that comes too far, among the held-out ones: one, and then two of each."""
     for count in (1, 2):
@@ -449,39 +401,3 @@ def test_training_experts_that_are_paid_wrongly_though_no_held_out_one_is(
     found = examined(data, f"listed = tuple(map(float, state)) in {some!r}\nreturn float({body})")
     assert warned(found, code).found == f"the reward {said}"
     assert codes(found) == {code}
-
-
-def with_copies_of_experts(given: Demonstrations, of_each: int = 3) -> Demonstrations:
-    """These demonstrations, and swaps: experts' episodes with instructions that they do not fulfil."""
-    swapped = [
-        replace(item, role="negative", swapped=True, trajectory=replace(item.trajectory, extra_info=f"not {number}"))
-        for item in given
-        if item.role == "expert"
-        for number in range(of_each)
-    ]
-    return replace(given, items=(*given.items, *swapped))
-
-
-@pytest.mark.parametrize("held_out", [0.25, 0.0])
-def test_swaps_do_not_hide_that_negatives_of_the_user_are_paid(held_out: float) -> None:
-    alike = drawn(lambda rng, _: reach(rng, "expert"), count=30)
-    told = f"if self.text.startswith('not'):\n    return 0.0\n{GOOD}"
-    found = examined(with_copies_of_experts(alike), told, held_out=held_out)
-    assert "negative episodes nearly as often as experts: 100% of" in warned(found, "no-difference").found
-    side = "held-out" if held_out else "training"
-    paid = rf"the reward pays (\d+) of \1 {side} negative episodes that are no swaps"
-    assert re.fullmatch(paid, warned(found, "false").found)
-    good = examined(with_copies_of_experts(drawn(reach, count=30)), told, held_out=held_out)
-    assert codes(good) <= {"nothing-held-out", "one-instruction"}
-
-
-def test_swaps_are_no_held_out_negatives_of_the_user() -> None:
-    given = drawn(reach)
-    few = replace(given, items=(*given.items[:24], *given.items[24:28]))
-    found = warned(examined(with_copies_of_experts(few), GOOD), "few-episodes")
-    assert "only 6 expert and 1 negative episodes are held out" in found.found
-    alone = replace(given, items=given.items[:24])
-    assert "few-episodes" not in codes(examined(with_copies_of_experts(alone), GOOD))
-    marked = [replace(item, goals=(item.trajectory.num_steps,)) for item in alone]  # one of them reaches no goal
-    missed = with_copies_of_experts(replace(alone, items=(replace(marked[0], goals=()), *marked[1:])))
-    assert "few-episodes" not in codes(examined(missed, GOOD, "goal"))

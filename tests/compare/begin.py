@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from grace_irl.compare.comparison import resume, start
-from tests.compare.test_comparison import HEAVY, settings
+from tests.compare.short import HEAVY, settings
 
 if __name__ == "__main__":
     demos, folder = map(Path, sys.argv[1:3])

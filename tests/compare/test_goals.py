@@ -20,7 +20,7 @@ from grace_irl.rl.episodes import expert_episodes
 from grace_irl.rl.learning import one_thread
 from grace_irl.runs.run import opened
 from tests.cli import corridor
-from tests.compare.test_comparison import settings
+from tests.compare.short import settings
 from tests.propose.client.server import ChatServer
 
 STEPS = 2048

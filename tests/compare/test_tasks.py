@@ -28,7 +28,7 @@ from grace_irl.methods.eureka import EurekaConfig
 from grace_irl.rewards.file import load_reward
 from grace_irl.rl.curve import Point, from_json, to_json
 from grace_irl.runs.config import resolve
-from tests.compare.test_comparison import HEAVY, ROOT, rows
+from tests.compare.short import HEAVY, ROOT, rows
 from tests.compare.test_standings import chosen, ended
 from tests.hostile_files.traps import stranger, trap
 from tests.propose.client.server import ChatServer

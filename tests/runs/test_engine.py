@@ -3,101 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import closing
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from grace_irl.errors import GraceError
 from grace_irl.evaluate.evaluation import Bar, Evaluation
-from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.programs.program import Program
 from grace_irl.propose.given import InThread
-from grace_irl.propose.protocol import Parent, Proposal, Proposer, Step
-from grace_irl.runs.budget import Budget, Meter
+from grace_irl.propose.protocol import Parent, Proposal
+from grace_irl.runs.budget import Meter
 from grace_irl.runs.engine import ELITES, Engine, Snapshot
-from grace_irl.runs.record import Record
 from grace_irl.runs.store import Store
 from grace_irl.search.evolution import Evolution, EvolutionSettings
 from grace_irl.search.independent import IndependentSearch, IndependentSettings
-from grace_irl.search.protocol import COUNTED, Fate, Request, Search, Wait
+from grace_irl.search.protocol import COUNTED, Fate, Request, Wait
 from grace_irl.search.tree import TreeSearch, TreeSettings
 from tests.fakes.in_process_sandbox import InProcessSandbox
+from tests.runs.engines import SETTINGS, Numbers, Values, make
 from tests.runs.test_budget import budget
-
-SETTINGS = EvolutionSettings(population=4, elite=1, generations=2)
-
-
-class Numbers:
-    """Proposes `x = <seed % 97>`; keeps what it was handed."""
-
-    def __init__(self, failure: Proposal | None = None) -> None:
-        self.failure = failure
-        self.parents: list[Sequence[Parent]] = []
-
-    async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
-        self.parents.append(parents)
-        await asyncio.sleep(0.001 * (request.seed % 7))
-        if self.failure:
-            return self.failure
-        return Proposal(f"x = {request.seed % 97}", sketch=f"sketch of {request.index}", tokens_in=3, tokens_out=4)
-
-
-class Values:
-    """Fitness is minus the number in the source; counts calls and how many go on at once."""
-
-    def __init__(self, cheats: Sequence[str] = ()) -> None:
-        self.cheats = cheats
-        self.scored: list[str] = []
-        self.bars: set[Bar] = set()
-        self.strict: list[str] = []
-        self._lock = threading.Lock()
-
-    def evaluate(self, programs: Sequence[Program], bar: Bar = Bar()) -> list[Evaluation]:
-        with self._lock:
-            self.scored += [program.source for program in programs]
-            self.bars.add(bar)
-        return [value(program.source) for program in programs]
-
-    def verify(self, program: Program) -> str:
-        self.strict.append(program.source)
-        return "mismatch in strict mode: caught" if program.source in self.cheats else ""
-
-
-def value(source: str) -> Evaluation:
-    fitness = -float(source.split("=")[1]) / 100
-    return Separation(Metrics(fitness, 0.7, 0.7, False, 2, 2)).evaluation()
-
-
-def make(
-    folder: Path,
-    proposer: Proposer,
-    evaluator: Values,
-    *,
-    rules: Budget | None = None,
-    lag: int = 3,
-    snapshots: list[Snapshot] | None = None,
-    settings: EvolutionSettings = SETTINGS,
-    search: Search | None = None,
-    on_best: Callable[[Record], None] = lambda _: None,
-) -> tuple[Engine, Store]:
-    store = Store(folder / "run.db", create=not (folder / "run.db").exists())
-    engine = Engine(
-        search=search or Evolution(settings, 0),
-        proposer=proposer,
-        evaluator=evaluator,
-        sandbox=InProcessSandbox(),
-        store=store,
-        meter=Meter(store, rules or budget(fruitless=100)),
-        lag=lag,
-        on_change=(snapshots if snapshots is not None else []).append,
-        on_best=on_best,
-    )
-    return engine, store
 
 
 def test_results_are_told_in_the_order_of_asking(tmp_path: Path) -> None:
@@ -232,114 +158,6 @@ def test_time_is_up_though_the_proposer_still_computes(tmp_path: Path) -> None:
     best = engine.finish()
     assert best is not None
     assert best.evaluation.score == max(record.evaluation.score for record in store.records().values())
-
-
-class Mending(Numbers):
-    """Its even answers do not parse; a repair gives what was meant, but for request 2."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.repaired: list[int] = []
-
-    async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
-        proposal = await super().propose(request, parents)
-        broken = request.index % 2 == 0
-        return replace(proposal, source=f"x = ({request.index}") if broken else proposal
-
-    async def follow(
-        self, step: Step, request: Request, parents: Sequence[Parent], failed: Parent, attempt: int
-    ) -> Proposal:
-        assert (step.operator, attempt) == ("repair", 1)
-        self.repaired.append(request.index)
-        assert failed.evaluation.status == "rejected"
-        assert failed.program.source == f"x = ({request.index}"
-        if request.index == 2:
-            return Proposal("", failure="no answer", tokens_in=1)
-        return Proposal(f"x = {request.index}", tokens_in=1)
-
-
-def test_a_program_that_fails_is_sent_back_once(tmp_path: Path) -> None:
-    proposer = Mending()
-    engine, store = make(tmp_path, proposer, Values())
-    asyncio.run(engine.run())
-    even = list(range(0, len(store.told()), 2))
-    assert sorted(proposer.repaired) == even
-    assert engine.progress.tokens == 7 * len(store.told()) + len(even)
-    told, records = store.told(), store.records()
-    assert records[told[0].program_id or ""].program.source == "x = 0"
-    assert records[told[0].drafts[0]].program.source == "x = (0"
-    fates = {row.fate.program_id: row.fate for row in store.fates()}
-    assert fates[told[0].drafts[0]].verdict == "repaired"
-    assert "line 1" in fates[told[0].drafts[0]].reason
-    assert told[2].drafts == ()
-    assert fates[told[2].program_id or ""].verdict == "invalid"
-
-
-def test_a_repair_that_is_kept_is_not_asked_for_again(tmp_path: Path) -> None:
-    first, store = make(tmp_path, Mending(), Values(), rules=budget(max_calls=5))
-    asyncio.run(first.run())
-    before = store.told(), store.records()
-    store.close()
-    proposer = Mending()
-    second, store = make(tmp_path, proposer, Values())
-    asyncio.run(second.run())
-    assert min(proposer.repaired) >= 5
-    assert {index: told for index, told in store.told().items() if index < 5} == before[0]
-    assert set(before[1]) <= set(second.records)
-
-
-class Twice:
-    """Its first two answers are the same program, which fails; the second comes late. Repairs differ."""
-
-    def __init__(self, late: float = 0.0) -> None:
-        self.late = late
-
-    async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
-        del parents
-        if request.index == 1:
-            await asyncio.sleep(self.late)
-        return Proposal("x = (" if request.index < 2 else f"x = {50 + request.index}")
-
-    async def follow(
-        self, step: Step, request: Request, parents: Sequence[Parent], failed: Parent, attempt: int
-    ) -> Proposal | None:
-        del step, parents, failed, attempt
-        return Proposal(f"x = {30 - request.index}")
-
-
-class Silent:
-    """Has no answers."""
-
-    async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
-        raise AssertionError((request, parents))
-
-    async def follow(
-        self, step: Step, request: Request, parents: Sequence[Parent], failed: Parent, attempt: int
-    ) -> Proposal | None:
-        raise AssertionError((step, request, parents, failed, attempt))
-
-
-@pytest.mark.parametrize("late", [0.0, 0.3])
-def test_a_failing_program_that_two_requests_bring_is_repaired_twice_at_any_speed(tmp_path: Path, late: float) -> None:
-    search = IndependentSearch(IndependentSettings(4), 0)
-    engine, store = make(tmp_path, Twice(late), Values(), search=search, lag=4)
-    asyncio.run(engine.run())
-    sources = sorted(each.program.source for each in store.records().values())
-    assert sources == ["x = (", "x = 29", "x = 30", "x = 52", "x = 53"]
-
-
-def test_a_resumed_run_follows_the_repairs_that_it_has(tmp_path: Path) -> None:
-    whole, store = make(tmp_path, Twice(), Values(), search=IndependentSearch(IndependentSettings(4), 0), lag=4)
-    asyncio.run(whole.run())
-    told = store.told()
-    store.close()
-    with closing(sqlite3.connect(tmp_path / "run.db")) as database, database:
-        for table in ("results", "fates", "programs"):
-            database.execute(f"DELETE FROM {table} WHERE idx >= 1")
-    again, store = make(tmp_path, Silent(), Values(), search=IndependentSearch(IndependentSettings(4), 0), lag=4)
-    asyncio.run(again.run())
-    assert again.records.keys() == whole.records.keys()
-    assert [each.program_id for each in store.told().values()] == [each.program_id for each in told.values()]
 
 
 def test_parents_come_with_their_sketch(tmp_path: Path) -> None:

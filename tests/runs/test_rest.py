@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,17 +16,13 @@ import grace_irl
 from grace_irl.audit.rest import of_rest
 from grace_irl.cli import main
 from grace_irl.demos import load, save
-from grace_irl.demos.goals import load_goals, with_goals
-from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Split, Trajectory
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.evaluate.rest import Rest
 from grace_irl.evaluate.separation import EpisodeMetrics, Metrics, Separation
-from grace_irl.rl.evaluation import Rollout
 from grace_irl.runs import data, parts
 from grace_irl.runs import rest as rests
 from grace_irl.runs.config import resolve
-from grace_irl.runs.expand import expansion
-from grace_irl.runs.expand.expanding import place_of
 from grace_irl.runs.fit import Parts, resume, start
 from grace_irl.runs.rest import stored_rest
 from grace_irl.runs.run import Interrupted, Run, opened
@@ -34,7 +30,6 @@ from grace_irl.runs.score import score
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.fakes.scripted_proposer import ScriptedProposer
-from tests.runs.expansions import FLAGS, FakeLearner, Thresholds, cloud
 
 SHORT = {"search.population": 5, "search.elite": 2, "search.generations": 2}
 SAMPLE = "40K"
@@ -217,97 +212,6 @@ def test_files_that_vanish_during_the_search_lose_only_the_test(file: Path, tmp_
     assert run.reward_path.exists()
 
 
-def test_goals_that_nothing_marks_are_counted(tmp_path: Path) -> None:
-    given = vector_set(60, 60, 16)
-    file, marks = tmp_path / "set.parquet", tmp_path / "goals.toml"
-    save(given, file)
-    sample = load([file], sample=SAMPLE)
-    marks.write_text("".join(f'"{i.trajectory.digest}" = [16]\n' for i in sample if i.role == "expert"))
-    run = fitted(file, tmp_path / "run", **{"data.label": "goal", "data.goals": str(marks)})
-    assert run.rest is not None
-    assert run.rest.unlabelled == 60 - len(sample.select(role="expert"))
-    assert run.rest.experts == 0
-    assert run.rest.accuracy is None
-    assert run.rest.fitness is None
-    assert run.rest.trajectories == 60 - len(sample.select(role="negative"))
-    assert "rest-unlabelled" in [warning.code for warning in run.warnings]
-
-
-def goal_files(folder: Path) -> dict[str, object]:
-    """Flags for a set whose data mark state 16 alone, and for a file with four goal states of each expert."""
-    file, given = folder / "goals.toml", vector_set(60, 60, 16)
-    items = (replace(item, goals=(15,) if item.role == "expert" else None) for item in given)
-    save(replace(given, items=tuple(items)), folder / "set.parquet")
-    experts = given.select(role="expert")
-    file.write_text("".join(f'"{item.trajectory.digest}" = [13, 14, 15, 16]\n' for item in experts))
-    return {"data.label": "goal", "data.goals": str(file)}
-
-
-def test_a_file_of_goals_wins_over_the_marks_outside_the_sample(tmp_path: Path) -> None:
-    flags = goal_files(tmp_path)
-    run = fitted(tmp_path / "set.parquet", tmp_path / "run", **flags)
-    assert run.rest is not None
-    left = with_goals(others(tmp_path / "set.parquet"), load_goals(tmp_path / "goals.toml"))
-    assert run.rest.experts == 4 * len(left.select(role="expert"))
-    found = score(run.reward_path, left, rule="goal", sandbox=InProcessSandbox())
-    assert run.rest.episodes == found.metrics.episodes
-    assert run.rest.accuracy == pytest.approx(found.metrics.accuracy, abs=1e-12)
-
-
-def test_a_file_of_goals_marks_what_the_data_do_not(tmp_path: Path) -> None:
-    flags = goal_files(tmp_path)
-    save(vector_set(60, 60, 16), tmp_path / "set.parquet")
-    run = fitted(tmp_path / "set.parquet", tmp_path / "run", **flags)
-    assert run.rest is not None
-    assert run.rest.unlabelled == 0
-    assert run.rest.experts == 4 * len(others(tmp_path / "set.parquet").select(role="expert"))
-
-
-def test_a_resumed_test_needs_no_file_of_goals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    flags = goal_files(tmp_path)
-    whole = fitted(tmp_path / "set.parquet", tmp_path / "whole", **flags)
-    with monkeypatch.context() as patched:
-        patched.setattr(rests, "rewarded", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(Interrupted):
-            fitted(tmp_path / "set.parquet", tmp_path / "run", **flags)
-    (tmp_path / "goals.toml").unlink()
-    run = resume(tmp_path / "run", parts=Parts(proposer=ScriptedProposer(), sandbox=InProcessSandbox()))
-    assert run.rest is not None
-    assert run.rest.experts == 4 * len(others(tmp_path / "set.parquet").select(role="expert"))
-    assert run.rest == whole.rest
-
-
-def test_a_replay_keeps_the_goals_outside_its_sample(tmp_path: Path) -> None:
-    run = fitted(tmp_path / "set.parquet", tmp_path / "run", **goal_files(tmp_path))
-    assert main(["export", str(run.folder), "--recording", str(tmp_path / "run.jsonl")]) == 0
-    for number, recording in enumerate((run.folder, tmp_path / "run.jsonl")):
-        again = grace_irl.fit([tmp_path / "set.parquet"], replay=recording, out=tmp_path / str(number))
-        assert again.rest is not None
-        assert run.rest is not None
-        assert replace(again.rest, program=run.rest.program) == run.rest
-
-
-def test_goals_outside_the_sample_are_not_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = fitted(tmp_path / "set.parquet", tmp_path / "run", **goal_files(tmp_path))
-    experts = len(load([tmp_path / "set.parquet"], sample=SAMPLE).select(role="expert"))
-    capsys.readouterr()
-    assert main(["show", str(run.folder)]) == 0
-    assert f"goal states: {4 * experts} in {experts} of {experts} expert" in " ".join(capsys.readouterr().out.split())
-
-
-def test_a_goal_state_outside_its_trajectory_ends_only_the_test(tmp_path: Path) -> None:
-    flags = goal_files(tmp_path)
-    sample = digests(load([tmp_path / "set.parquet"], sample=SAMPLE))
-    lines = (tmp_path / "goals.toml").read_text().splitlines()
-    wrong = (line if line[1:17] in sample else line.replace("16]", "17]") for line in lines)
-    (tmp_path / "goals.toml").write_text("\n".join(wrong))
-    run = fitted(tmp_path / "set.parquet", tmp_path / "run", **flags)
-    assert run.rest is not None
-    assert "goal state 17 of 16 states" in run.rest.failure
-    (warning,) = (each for each in run.warnings if each.code == "rest-fails")
-    assert warning.line.endswith("correct the file of goal states, and fit anew with it (--goals)")
-
-
 def test_trajectories_that_an_earlier_run_was_trained_on_are_no_test(file: Path, tmp_path: Path) -> None:
     """The first run has all trajectories, the second a sample, and the third begins with programs of the second."""
     whole = fitted(file, tmp_path / "whole", **{"data.sample": ""})
@@ -369,120 +273,6 @@ def test_a_sample_of_demonstrations_in_memory_is_refused() -> None:
     arrays = [item.trajectory.states for item in vector_set()]
     with pytest.raises(InputError, match="sample=1M with demonstrations in memory; expected their files"):
         grace_irl.fit(experts=arrays[:6], negatives=arrays[6:], sample="1M")
-
-
-def test_an_expansion_keeps_its_sample(tmp_path: Path) -> None:
-    """Its rounds add rollouts to the sample; its last reward is tested on the rest, once."""
-    items = [Demonstration(cloud(2.0, seed, 40, terminated=True), "expert") for seed in range(40)]
-    items += [Demonstration(cloud(-2.0, 100 + seed, 40), "negative") for seed in range(40)]
-    file = tmp_path / "set.parquet"
-    save(Demonstrations(Metadata("vector", ("x", "y"), "Cloud-v0", label="all"), tuple(items)), file)
-    config = resolve(flags={**FLAGS, "data.demos": (str(file),), "data.sample": SAMPLE})
-    told: list[str] = []
-    given = Parts(proposer=Thresholds(), sandbox=InProcessSandbox(), note=told.append)
-    with pytest.raises(Interrupted):
-        expansion.start(config, tmp_path / "out", given, FakeLearner(fail_at=3))
-    assert not any("outside the sample" in line for line in told)
-    run = expansion.resume(tmp_path / "out", parts=replace(given, proposer=Thresholds()), learner=FakeLearner())
-    sample = load([file], sample=SAMPLE)
-    assert sample.sampled is not None
-    assert len(run.rounds) == 3
-    assert run.rest is not None
-    assert (run.rest.trajectories, run.rest.copies) == (80 - len(sample), 0)
-    assert sum("outside the sample" in line for line in told) == 1
-    left = replace(sample, items=tuple(item for item in load([file]) if item.trajectory.digest not in digests(sample)))
-    assert run.rest.episodes == score(run.reward_path, left, sandbox=InProcessSandbox()).metrics.episodes
-    with opened(place_of(tmp_path / "out", 0) / "run") as (store, _):
-        assert stored_rest(store) is None
-    again = expansion.resume(tmp_path / "out", parts=replace(given, proposer=Thresholds()), learner=FakeLearner())
-    assert again.rest == run.rest
-    assert sum("outside the sample" in line for line in told) == 1
-    last = tmp_path / "out" / run.rounds[-1].run
-    with opened(last) as (store, config):
-        added = run.rounds[1].rollouts  # the search of the second round had nothing left to do
-        assert config.data.sample == SAMPLE
-        assert len(store.trajectories()) == len(sample) + added
-    assert main(["report", str(last)]) == 0
-    assert "no longer in the demonstrations" not in (last / "report.html").read_text()
-
-
-@pytest.mark.parametrize("interrupted", [False, True])
-def test_an_expansion_tests_its_last_reward_by_the_file_of_goals(interrupted: bool, tmp_path: Path) -> None:
-    items = [Demonstration(cloud(2.0, seed, 40, terminated=True), "expert", goals=(39,)) for seed in range(40)]
-    items += [Demonstration(cloud(-2.0, 100 + seed, 40), "negative") for seed in range(40)]
-    file, marks = tmp_path / "set.parquet", tmp_path / "goals.toml"
-    save(Demonstrations(Metadata("vector", ("x", "y"), "Cloud-v0"), tuple(items)), file)
-    marks.write_text("".join(f'"{item.trajectory.digest}" = [38, 39, 40]\n' for item in items[:40]))
-    flags = {**FLAGS, "data.demos": (str(file),), "data.sample": SAMPLE, "data.label": "goal"}
-    config = resolve(flags={**flags, "data.goals": str(marks)})
-    given = Parts(proposer=Thresholds(), sandbox=InProcessSandbox())
-    if interrupted:
-        with pytest.raises(Interrupted):
-            expansion.start(config, tmp_path / "out", given, FakeLearner(fail_at=3))
-        marks.unlink()
-        run = expansion.resume(tmp_path / "out", parts=replace(given, proposer=Thresholds()), learner=FakeLearner())
-    else:
-        run = expansion.start(config, tmp_path / "out", given, FakeLearner())
-    assert run.rounds[-1].number == 2
-    assert run.rounds[-1].run != run.rounds[0].run
-    assert run.rest is not None
-    assert run.rest.failure == ""
-    assert run.rest.experts == 3 * len(others(file).select(role="expert"))
-
-
-def test_an_expansion_whose_files_vanish_is_tested_when_it_goes_on(tmp_path: Path) -> None:
-    items = [Demonstration(cloud(2.0, seed, 40, terminated=True), "expert") for seed in range(40)]
-    items += [Demonstration(cloud(-2.0, 100 + seed, 40), "negative") for seed in range(40)]
-    file = tmp_path / "set.parquet"
-    save(Demonstrations(Metadata("vector", ("x", "y"), "Cloud-v0", label="all"), tuple(items)), file)
-
-    class Deleting(FakeLearner):
-        def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Rollout]:
-            if file.exists():
-                file.rename(tmp_path / "elsewhere")
-            return super().play(policy, episodes, seed)
-
-    config = resolve(flags={**FLAGS, "expand.rounds": 1, "data.demos": (str(file),), "data.sample": SAMPLE})
-    given = Parts(proposer=Thresholds(), sandbox=InProcessSandbox())
-    run = expansion.start(config, tmp_path / "out", given, Deleting())
-    (warning,) = (each for each in run.warnings if each.code == "rest-fails")
-    assert warning.line.endswith(f"put them back, and go on with: grace-irl fit --resume {tmp_path / 'out'}")
-    (tmp_path / "elsewhere").rename(file)
-    again = expansion.resume(tmp_path / "out", parts=replace(given, proposer=Thresholds()), learner=FakeLearner())
-    assert again.rest is not None
-    assert (again.rest.failure, again.rest.trajectories) == ("", 80 - len(load([file], sample=SAMPLE)))
-    assert "rest-fails" not in [each.code for each in again.warnings]
-
-
-@pytest.mark.parametrize("held_out", [0.0, 0.3])
-def test_splits_that_the_data_state_are_kept_in_a_sample_and_its_rounds(held_out: float, tmp_path: Path) -> None:
-    """Rollouts state none: they are drawn, or all for training."""
-    splits: list[Split | None] = ["train", "train", "validation", "held_out"]
-    sides: dict[Role, float] = {"expert": 2.0, "negative": -2.0}
-    items = [
-        Demonstration(cloud(centre, number, 40, terminated=True), role, split=splits[number % 4])
-        for role, centre in sides.items()
-        for number in range(40)
-    ]
-    file = tmp_path / "set.parquet"
-    save(Demonstrations(Metadata("vector", ("x", "y"), "Cloud-v0", label="all"), tuple(items)), file)
-    config = resolve(flags={**FLAGS, "data.demos": (str(file),), "data.sample": SAMPLE, "data.held_out": held_out})
-    given = Parts(proposer=Thresholds(), sandbox=InProcessSandbox())
-    run = expansion.start(config, tmp_path / "out", given, FakeLearner())
-    sample = load([file], sample=SAMPLE)
-    stated = {item.trajectory.digest: item.split for item in sample}
-    assert set(stated.values()) == {"train", "validation", "held_out"}
-    for number in range(2):
-        with opened(place_of(tmp_path / "out", number) / "run") as (store, _):
-            found = {row.digest: row.split for row in store.trajectories()}
-        added = [found[digest] for digest in found if digest not in stated]
-        assert stated.items() <= found.items()
-        assert added == [] if number == 0 else len(added) == 4
-        assert set(added) <= ({"train", "held_out"} if held_out else {"train"})
-    assert run.rest is not None
-    assert (run.rest.trajectories, run.rest.copies, run.rest.seen) == (80 - len(sample), 0, 0)
-    left = replace(load([file]), items=tuple(item for item in load([file]) if item.trajectory.digest not in stated))
-    assert run.rest.episodes == score(run.reward_path, left, sandbox=InProcessSandbox()).metrics.episodes
 
 
 def test_a_replay_has_the_sample_of_its_recording(file: Path, tmp_path: Path) -> None:

@@ -6,8 +6,7 @@ import itertools
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -17,7 +16,7 @@ from grace_irl.evaluate.evaluation import Bar, Evaluation
 from grace_irl.programs.program import Program
 from grace_irl.search.protocol import Request, Result, Wait
 from grace_irl.search.tree import Rule, TreeNode, TreeSearch, TreeSettings, backed_up, decayed, opinion, shares, uct
-from grace_irl.testing.searches import Drive, Reply, drive, fails
+from grace_irl.testing.searches import Drive, Reply, drive
 
 TWO = (("structure", 2),)
 """The actions of a small expansion."""
@@ -364,66 +363,6 @@ def test_it_waits_for_its_expansion() -> None:
     assert third.parents == ("p1",)
 
 
-def test_initial_nodes_are_asked_again_if_all_fail() -> None:
-    search = TreeSearch(TreeSettings(programs=12, first=3, actions=TWO), 0)
-    replies: list[Callable[[Request], Result]] = [broken, lambda r: fails(r, Bar()), broken]
-
-    def reply(request: Request, _: Bar) -> Result:
-        if request.index < 6:
-            assert search.generation == 0
-            return replies[request.index % 3](request)
-        return broken(request) if request.index == 7 else answer(request, 0.1)
-
-    found = drive(search, reply, 4)
-    assert [r.operator for r in found.requests] == ["initialise"] * 9 + ["structure"] * 3
-    assert [n.program_id for n in search.nodes if not n.parent] == ["p6", "p8"]
-    assert [fate.verdict for fate in found.fates] == ["invalid"] * 4 + ["kept", "invalid"] + ["kept"] * 4
-
-
-def test_nothing_but_failures_costs_the_budget() -> None:
-    search = TreeSearch(TreeSettings(programs=10, first=4), 0)
-    found = drive(search, lambda request, _: broken(request), 8)
-    assert [r.operator for r in found.requests] == ["initialise"] * 10
-    assert found.is_over
-    assert (search.best, search.nodes, search.generation) == ((), (), 0)
-
-
-def test_a_leaf_whose_children_fail_loses_its_attraction() -> None:
-    search = TreeSearch(TreeSettings(programs=20, first=2, actions=TWO), 0)
-    found = drive(search, table([1.0, 0.9], rest=None))
-    nodes = by_id(search)
-    assert {r.parents[0] for r in found.requests[2:]} == {"p0"}  # with two nodes, their values are 0 and 1
-    assert (nodes["p0"].visits, nodes["p1"].visits) == (10, 1)
-    assert [n.q for n in search.nodes] == [1.0, 0.9]
-    assert search.generation == 10
-    found = drive(TreeSearch(TreeSettings(programs=20, first=3, actions=TWO), 0), table([1.0, 0.9, -5.0], rest=None))
-    assert expanded(found)[:2] == ["p0", "p1"]
-
-
-def test_a_repeated_program_is_no_second_node() -> None:
-    search = TreeSearch(TreeSettings(programs=6, first=2, actions=TWO), 0)
-    found = drive(search, lambda request, _: answer(request, 0.5, name="same"))
-    assert [fate.verdict for fate in found.fates] == ["kept"] + ["duplicate"] * 5
-    assert [(n.program_id, n.visits) for n in search.nodes] == [("same", 3)]
-    assert search.best == ("same",)
-
-
-@pytest.mark.parametrize("score", [-math.inf, math.inf, math.nan])
-def test_a_score_that_is_no_finite_number_counts_as_invalid(score: float) -> None:
-    search = TreeSearch(TreeSettings(programs=2, first=2), 0)
-    found = drive(search, table([score, 0.5]))
-    assert [(fate.program_id, fate.verdict) for fate in found.fates] == [("p0", "invalid"), ("p1", "kept")]
-    assert search.best == ("p1",)
-
-
-def test_an_evaluation_that_stopped_early_gives_no_node() -> None:
-    search = TreeSearch(TreeSettings(programs=1, first=1), 0)
-    stopped = Evaluation("ok", "stopped early", bound=0.1)
-    found = drive(search, lambda request, _: replace(answer(request, 0.0), evaluation=stopped))
-    assert [fate.verdict for fate in found.fates] == ["dropped"]
-    assert search.best == ()
-
-
 @pytest.mark.parametrize("score", [0.0, 0.1, -0.3, 1 / 3, 123.456])
 def test_equal_scores(score: float) -> None:
     search = TreeSearch(TreeSettings(programs=24, first=3, actions=(("weights", 3),)), 0)
@@ -443,75 +382,6 @@ def test_negative_and_huge_scores() -> None:
         assert found.requests[3].parents[0] == "p1" or max(scores) == 5e-324
         assert all(math.isfinite(n.q) for n in search.nodes)
         assert search.best[0] == "p1"
-
-
-def test_scores_on_another_scale_change_no_choice() -> None:
-    def scaled(request: Request, bar: Bar) -> Result:
-        result = random_score(request, bar)
-        found = result.evaluation
-        if found is None or not found.valid:
-            return result
-        return replace(result, evaluation=replace(found, score=1024 * found.score))
-
-    one, other = TreeSearch(TreeSettings(), 1), TreeSearch(TreeSettings(), 1)
-    assert drive(one, random_score).requests == drive(other, scaled).requests
-    assert len(one.nodes) > 40
-
-
-@pytest.mark.parametrize(
-    ("rule", "chosen"),
-    [
-        ("uct", "p0"),
-        ("depth-first", "p1 p4 p7"),
-        ("breadth-first", "p1 p2 p0"),
-        ("greedy", "p1 p2 p7"),
-    ],
-)
-def test_rules_expand_different_leaves(rule: Rule, chosen: str) -> None:
-    settings = TreeSettings(programs=10, first=4, actions=TWO, rule=rule)
-    # The model's opinion prefers p0, whose value is nearly that of p1 beside p3.
-    opinions = [1, -1, -1, -1]
-    found = drive(TreeSearch(settings, 0), table([0.5, 0.6, 0.55, -10.0, 0.3, 0.2, 0.1, 0.52, 0, 0], opinions))
-    assert expanded(found)[: len(chosen.split())] == chosen.split()
-
-
-@pytest.mark.parametrize("rule", ["depth-first", "breadth-first", "greedy"])
-def test_rules_leave_a_leaf_whose_children_fail(rule: Rule) -> None:
-    settings = TreeSettings(programs=9, first=3, actions=TWO, rule=rule)
-    found = drive(TreeSearch(settings, 0), table([0.1, 0.3, 0.2], rest=None))
-    assert expanded(found) == ["p1", "p2", "p0"]
-
-
-@pytest.mark.parametrize("rule", ["uct", "depth-first", "breadth-first", "greedy"])
-def test_with_a_virtual_loss_pending_expansions_choose_different_leaves(rule: Rule) -> None:
-    settings = TreeSettings(programs=7, first=3, actions=TWO, exploration=2.0, virtual_loss=True, rule=rule)
-    search = TreeSearch(settings, 0)
-    found = drive(search, table([1.0, 0.9, 0.0, 0.5, 0.6, 0.7, 0.8]), 4)
-    assert [r.parents for r in found.requests[3:]] == [("p0",)] * 2 + [("p1",)] * 2
-    nodes = by_id(search)
-    assert [nodes[name].visits for name in ("p0", "p1", "p2")] == [3, 3, 1]
-    assert nodes["p0"].q == pytest.approx(0.3 * 1.0 + 0.7 * 0.6)
-    assert nodes["p1"].q == pytest.approx(0.3 * 0.9 + 0.7 * 0.8)
-    assert search.generation == 3
-
-
-def test_a_virtual_loss_ends_with_its_expansion() -> None:
-    """If only one request is in flight, nothing is pending when the next expansion begins."""
-    settings = TreeSettings(programs=60)
-    one, other = TreeSearch(settings, 0), TreeSearch(replace(settings, virtual_loss=True), 0)
-    assert drive(one, random_score) == drive(other, random_score)
-    assert one.nodes == other.nodes
-
-
-def test_a_virtual_loss_waits_for_initial_nodes() -> None:
-    search = TreeSearch(TreeSettings(programs=20, first=2, virtual_loss=True), 0)
-    first, second = search.ask(), search.ask()
-    assert isinstance(first, Request)
-    assert isinstance(second, Request)
-    search.tell(answer(first, 0.1))
-    assert isinstance(search.ask(), Wait)
-    search.tell(broken(second))
-    assert isinstance(search.ask(), Request)
 
 
 def test_a_search_without_nodes_to_ask_for_is_refused() -> None:
