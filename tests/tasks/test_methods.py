@@ -222,6 +222,37 @@ def test_a_model_reads_the_task_and_the_course_of_components(task: Path, tmp_pat
 
 
 @pytest.mark.slow
+def test_a_model_repairs_a_failing_program_by_the_words_of_the_task(task: Path, tmp_path: Path) -> None:
+    prompts: list[str] = []
+
+    def answer(prompt: str) -> str:
+        prompts.append(prompt)
+        source = PROGRAM.format(weight=2) if len(prompts) > 1 else PROGRAM.format(weight="(")
+        return f"```python\n{source}```\n"
+
+    with ChatServer(answer=answer) as server:
+        run = grace_irl.fit(
+            out=tmp_path / "run",
+            method="random",
+            llm_url=server.url,
+            answer_format="code",
+            sets=(f"policy.task={task}", "random.programs=1"),
+        )
+    first, repair = prompts
+    assert "A cart shall keep a pole upright." in first
+    assert all(part in repair for part in ("A cart shall keep a pole upright.", "self.up = ( *", "line 3"))
+    assert "demonstrations" not in repair
+    assert run.best.evaluation.valid
+    assert "self.up = 2 *" in run.best.source
+    with opened(run.folder) as (store, _):
+        assert "repaired" in {row.fate.verdict for row in store.fates()}
+    recording, again = tmp_path / "answers.jsonl", tmp_path / "again"
+    assert main(["export", str(run.folder), "--recording", str(recording)]) == 0
+    assert main(["fit", "--replay", str(recording), "--task", str(task), "--out", str(again)]) == 0
+    assert stored(again) == stored(run.folder)
+
+
+@pytest.mark.slow
 def test_a_recording_knows_its_method(task: Path, tmp_path: Path, capsys: Capture) -> None:
     folder, recording = tmp_path / "run", tmp_path / "answers.jsonl"
     assert main(["fit", "--method", "random", "--task", str(task), "--programs", "2", "--out", str(folder)]) == 0
