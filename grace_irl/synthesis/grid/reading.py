@@ -44,6 +44,9 @@ ORDER = 1.5
 FRAME = 1.5
 """Price of two words that fill the same gap ("a _ ball") but name different features. If one of the words has no
 meaning, the price is half."""
+MUTE = 1.0
+"""Price of a word without a meaning that fills the same gap as another such word. Two words that fill one gap mostly
+differ in meaning (Clark 1987, the principle of contrast), so it is unlikely that neither has one."""
 
 
 Constants = dict[Feature, int]
@@ -174,7 +177,8 @@ class ReadingPrices:
 
     def _of_features(self, packed: int) -> float:
         named = self._unpacked(packed)
-        return self._of_words(named) + ORDER * self._disorder(packed, named) + FRAME * self._misfit(named)
+        price = self._of_words(named) + ORDER * self._disorder(packed, named)
+        return price + FRAME * self._misfit(named) + MUTE * self._mute(named)
 
     def _unpacked(self, packed: int) -> list[int]:
         """The feature that each word names (`kinds`), or 0."""
@@ -182,7 +186,7 @@ class ReadingPrices:
         return [packed >> shift & mask for shift in self._shifts]
 
     def _of_words(self, named: Sequence[int]) -> float:
-        """Price of the features that words name, without the prices of pairs (`ORDER`, `FRAME`)."""
+        """Price of the features that words name, without the prices of pairs (`ORDER`, `FRAME`, `MUTE`)."""
         names = set(named)
         names.discard(0)
         common = sum([named[place] in self._spoken for place in self._common])
@@ -206,6 +210,10 @@ class ReadingPrices:
         """
         pairs = ((named[one], named[other]) for one, other in self._peers)
         return sum((1.0 if a and b else 0.5) for a, b in pairs if a != b)
+
+    def _mute(self, named: Sequence[int]) -> int:
+        """Number of words without a meaning that fill one gap with another word without a meaning."""
+        return len({place for pair in self._peers if not any(named[place] for place in pair) for place in pair})
 
 
 def substitutes(instructions: Iterable[tuple[str, ...]]) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ from grace_irl.synthesis.grid.reading import (
     FRAME,
     IN_PASSING,
     MEANING,
+    MUTE,
     ORDER,
     SYNONYM,
     VAGUE,
@@ -29,24 +30,26 @@ from tests.synthesis.grid.scenes import FACED, FIVE, ONE, TAKEN, TINY, TWO, even
 @pytest.mark.parametrize(
     ("one", "price"),
     [
-        (reading({"event": TAKEN}), CONSTANT),
-        (reading({"event": FACED}), CONSTANT + IN_PASSING),
-        (reading({"event": TAKEN, "channel 0": ONE}), 2 * CONSTANT),
-        (reading({"event": TAKEN, "side": Filter("side", 0)}), CONSTANT + CONSTANT_PLACE),
-        (reading({"event": TAKEN}, lu=ONE), CONSTANT + MEANING + CLASS_ELSE),
+        (reading({"event": TAKEN}), CONSTANT + 2 * MUTE),
+        (reading({"event": FACED}), CONSTANT + IN_PASSING + 2 * MUTE),
+        (reading({"event": TAKEN, "channel 0": ONE}), 2 * CONSTANT + 2 * MUTE),
+        (reading({"event": TAKEN, "side": Filter("side", 0)}), CONSTANT + CONSTANT_PLACE + 2 * MUTE),
+        (reading({"event": TAKEN}, lu=ONE), CONSTANT + MEANING + CLASS_ELSE + 2 * MUTE),
         (reading({"event": TAKEN}, ka=SEVERAL), CONSTANT + MEANING + CLASS["count"] + FRAME / 2),
-        (reading({"event": TAKEN}, lu=SEVERAL), CONSTANT + MEANING + CLASS["count"] + COMMON),  # in every instruction
-        (reading({"event": TAKEN}, lu=TAKEN), CONSTANT + MEANING + CLASS["event"]),
-        # "ka" and "mo" fill the same gap: of one feature nothing is due, of two all, silent beside spoken half.
+        # "lu" is in every instruction.
+        (reading({"event": TAKEN}, lu=SEVERAL), CONSTANT + MEANING + CLASS["count"] + COMMON + 2 * MUTE),
+        (reading({"event": TAKEN}, lu=TAKEN), CONSTANT + MEANING + CLASS["event"] + 2 * MUTE),
+        # "ka" and "mo" fill the same gap: of one feature nothing is due, of two all, silent beside spoken half; if both
+        # are silent, as in the rows without them, each has a price.
         (reading({"event": TAKEN}, ka=ONE, mo=TWO), CONSTANT + 2 * MEANING + CLASS_ELSE),
         (reading({"event": TAKEN}, ka=ONE, mo=ONE), CONSTANT + 2 * MEANING + CLASS_ELSE + SYNONYM),
         (reading({"event": TAKEN}, ka=ONE, mo=FIVE), CONSTANT + 2 * MEANING + 2 * CLASS_ELSE + FRAME),
         (reading({"event": TAKEN}, ka=ONE), CONSTANT + MEANING + CLASS_ELSE + FRAME / 2),
         # "go" before "lu" twice, after it once.
-        (reading({"event": TAKEN}, go=ONE, lu=FIVE), CONSTANT + 2 * MEANING + 2 * CLASS_ELSE + ORDER),
-        (reading({"event": TAKEN}, go=FIVE, lu=ONE), CONSTANT + 2 * MEANING + 2 * CLASS_ELSE + ORDER),
+        (reading({"event": TAKEN}, go=ONE, lu=FIVE), CONSTANT + 2 * MEANING + 2 * CLASS_ELSE + ORDER + 2 * MUTE),
+        (reading({"event": TAKEN}, go=FIVE, lu=ONE), CONSTANT + 2 * MEANING + 2 * CLASS_ELSE + ORDER + 2 * MUTE),
         # Two words for one event are no synonyms: a verb may have several forms.
-        (reading({"event": TAKEN}, go=TAKEN, lu=TAKEN), CONSTANT + 2 * MEANING + CLASS["event"]),
+        (reading({"event": TAKEN}, go=TAKEN, lu=TAKEN), CONSTANT + 2 * MEANING + CLASS["event"] + 2 * MUTE),
     ],
 )
 def test_price(one: GridReading, price: float) -> None:

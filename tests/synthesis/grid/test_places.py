@@ -9,7 +9,7 @@ import pytest
 
 from grace_irl.synthesis.grid.lexicon import Lexicon
 from grace_irl.synthesis.grid.meaning import Filter, Hypothesis, Plan, summary
-from grace_irl.synthesis.grid.reading import COMMON, GridReading
+from grace_irl.synthesis.grid.reading import COMMON, FRAME, MUTE, GridReading
 from grace_irl.synthesis.grid.scene import EVENTS, HALVES
 from grace_irl.synthesis.grid.search import view
 from grace_irl.synthesis.grid.source import shapings, write_program, write_source
@@ -119,8 +119,8 @@ def test_halves_are_said_by_words_in_contrast() -> None:
     column = seen.evidence.index[LOW]
     event = {"event": seen.evidence.index[PLACED]}
     prices = [lexicon.price(GridReading(event, {word: column})) for word in ("zek", "mip")]
-    # "mip" pays half the price of a gap that another word fills in silence.
-    assert prices[0] - prices[1] == pytest.approx(COMMON - 0.75)
+    # If "mip" speaks, it pays half the price of a gap that "tro" fills in silence; if not, both pay for their silence.
+    assert prices[0] - prices[1] == pytest.approx(COMMON + 2 * MUTE - FRAME / 2)
 
 
 def test_only_halves_that_all_experts_use_are_looked_at() -> None:
