@@ -224,7 +224,7 @@ class ModelConfig(Section):
     prompt_scale: float = setting(
         1.0,
         "Share of a prompt's usual length; 0.25 makes prompts of a quarter of the tokens.",
-        needs="prompts",
+        needs="prompts, no task",
         gt=0,
         le=1,
     )
@@ -235,7 +235,7 @@ class ModelConfig(Section):
         shown="none",
         needs="prompts",
     )
-    images: bool = setting(False, "Send pictures of states as well, to a model that sees.", needs="prompts")
+    images: bool = setting(False, "Send pictures of states as well, to a model that sees.", needs="prompts, no task")
     price_in: float = setting(
         0.0, "Price of a million tokens of prompts, in any currency; 0 counts no cost.", needs="tokens", ge=0
     )

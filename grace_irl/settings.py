@@ -88,8 +88,8 @@ def setting(
         unit: unit of a number, such as "seconds", or the kind of a text, such as "file".
         panel: heading of the flag in `--help`; "": the section's heading.
         common: whether `fit --help` shows the flag. `--help-all` shows every flag.
-        needs: name of a condition in `grace_irl.runs.effects.NEEDS`, such as "goals". The setting has an effect only
-            if the condition holds. "": no condition; None: as in the section.
+        needs: names of conditions in `grace_irl.runs.effects.NEEDS`, such as "goals" or "prompts, no task". The setting
+            has an effect only if all of them hold. "": no condition; None: as in the section.
         details: further text for docs/settings.md.
         **limits: limits of the value, as for `pydantic.Field`.
     """

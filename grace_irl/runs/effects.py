@@ -191,9 +191,9 @@ def require_effect(config: Config, given: Mapping[str, str], author: str | None 
             f"--replay beside --proposer {author or 'of your own'}; expected one or the other: a replay takes the "
             "recorded answers"
         )
-    needs = {key: known[key].needs for key in given if key in known}
+    needs = {key: known[key].needs.split(", ") for key in given if key in known}
     for name, need in NEEDS.items():
-        idle = [given[key] for key, needed in needs.items() if needed == name]
+        idle = [given[key] for key, needed in needs.items() if name in needed]
         if idle and not need.met(config, author):
             who = f"proposer {author!r}" if author else "a proposer of the caller's own"
             because = f" ({who})" if need.by_author else ""
