@@ -34,7 +34,8 @@ from large_model_recovery import Case, row, step
 import grace_irl
 from grace_irl.demos.scramble import ScrambleMap
 from grace_irl.demos.trajectory import Demonstrations
-from grace_irl.runs.fit import Parts, start
+from grace_irl.runs.caller import Parts
+from grace_irl.runs.fit import start
 from grace_irl.runs.recording import recorded_config, write_recording
 from grace_irl.runs.run import best_record, opened
 

@@ -43,6 +43,7 @@ from grace_irl.propose.prompter import PromptSettings
 from grace_irl.propose.protocol import Completion, Question
 from grace_irl.runs import fit as fits
 from grace_irl.runs import proposers
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
 from grace_irl.runs.recording import recorded_config, write_recording
 from grace_irl.runs.run import best_record, opened
@@ -183,7 +184,7 @@ def step(case: Case, folder: Path, scale: float, answers: int = ANSWERS) -> str:
     run = folder / case.name
     shutil.rmtree(run, ignore_errors=True)  # what was answered is answered again from the files
     try:
-        fits.start(resolve(flags=settings), run, fits.Parts(demonstrations=case.train))
+        fits.start(resolve(flags=settings), run, Parts(demonstrations=case.train))
     except Waits as waits:
         return str(waits).split("; ")[0]
     return ""
@@ -243,7 +244,7 @@ def main() -> None:
                 save(case.train, named(arguments, case).with_suffix(".parquet"))
         elif arguments.verb == "replay" and (recording := named(arguments, case)).exists():
             shutil.rmtree(run, ignore_errors=True)
-            fits.start(recorded_config(recording), run, fits.Parts(demonstrations=case.train))
+            fits.start(recorded_config(recording), run, Parts(demonstrations=case.train))
             print(f"{case.name:32} replayed", flush=True)
         elif arguments.verb == "table" and (run / "reward.py").exists():
             rows.append(row(case, run))

@@ -37,6 +37,7 @@ from grace_irl.demos.scramble import ScrambleMap
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.evaluate.separation import Separation
 from grace_irl.runs import fit as fits
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.recording import recorded_config, write_recording
 from grace_irl.runs.run import best_record, opened
 
@@ -145,7 +146,7 @@ def main() -> None:
         elif options.verb == "replay":
             shutil.rmtree(run, ignore_errors=True)
             recording = options.recordings / f"{judged.case.name}.jsonl"
-            fits.start(recorded_config(recording), run, fits.Parts(demonstrations=judged.case.train))
+            fits.start(recorded_config(recording), run, Parts(demonstrations=judged.case.train))
             print(f"{judged.case.name:20} replayed", flush=True)
         elif not (run / "reward.py").exists():
             continue

@@ -30,8 +30,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
-from grace_irl.runs.fit import Parts, start
+from grace_irl.runs.fit import start
 from tests.fakes.data import vector_set
 from tests.propose.client.server import ChatServer
 

@@ -26,9 +26,9 @@ from grace_irl.keywords import FitSettings
 from grace_irl.methods import registry
 from grace_irl.notebook import frame
 from grace_irl.propose.protocol import Proposer, require_proposer
-from grace_irl.runs import fit as fits
 from grace_irl.runs import score as scores
 from grace_irl.runs.acting import worded
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import method_named, other_methods, resolve, settings_of
 from grace_irl.runs.data import columns_of
 from grace_irl.runs.effects import require_alone, require_effect, words
@@ -150,7 +150,7 @@ def fit(
             flags |= {f"data.{name}": paths for name, paths in named.items() if paths}
         if note is not None and (said := workplace.said()):
             note(said)
-        parts = fits.Parts(demonstrations=held, proposer=writer, listener=listener, note=note, workplace=workplace)
+        parts = Parts(demonstrations=held, proposer=writer, listener=listener, note=note, workplace=workplace)
         try:
             if resume is not None:
                 run = expansion.resume(Path(resume), flags, sets=sets, parts=parts)

@@ -92,9 +92,9 @@ def fit(
     from grace_irl.cli.fit_results import leave, print_estimate, print_run
     from grace_irl.cli.progress import FitProgress
     from grace_irl.cli.report import report_of_fit
-    from grace_irl.runs import fit as fits
     from grace_irl.runs import proposers
     from grace_irl.runs.acting import worded
+    from grace_irl.runs.caller import Parts
     from grace_irl.runs.effects import require_alone, require_effect, words
     from grace_irl.runs.estimate import estimated
     from grace_irl.runs.expand import expansion
@@ -111,7 +111,7 @@ def fit(
             place = None if mirrored("out", out) else out
             require_alone(out=place, config=own, replay=replay, estimate=estimate)
             with FitProgress(workplace.at_work) as progress:
-                parts = fits.Parts(listener=progress, note=progress.note, workplace=workplace)
+                parts = Parts(listener=progress, note=progress.note, workplace=workplace)
                 if where := workplace.said():
                     progress.note(where)
                 run = expansion.resume(resume, given, sets=sets, parts=parts)
@@ -125,7 +125,7 @@ def fit(
                 print_estimate(estimated(resolved), as_json=as_json)
                 return
             with FitProgress(workplace.at_work) as progress:
-                parts = fits.Parts(listener=progress, note=progress.note, workplace=workplace)
+                parts = Parts(listener=progress, note=progress.note, workplace=workplace)
                 if where := workplace.said():
                     progress.note(where)
                 run = expansion.start(resolved, out, parts)

@@ -27,9 +27,10 @@ from grace_irl.rl.method import Policy, PolicyMethod, PolicyProblem, load_method
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs import proposers
 from grace_irl.runs.beginnings import programs_of, require_readable
+from grace_irl.runs.bench import labelled
+from grace_irl.runs.caller import Parts, notes_of
 from grace_irl.runs.config import flat, with_settings
 from grace_irl.runs.data import load_data, with_sample
-from grace_irl.runs.fit import Parts, labelled, notes_of
 from grace_irl.runs.folder import RunLock, RunPaths, create
 from grace_irl.runs.labelling import Labelling, marked, with_label
 from grace_irl.runs.loading import new_labelling, require_chat

@@ -28,7 +28,7 @@ from grace_irl.programs.check import read
 from grace_irl.programs.export import calibration_of, fields_of, reads_of
 from grace_irl.rewards.file import RewardFile, load_reward, read_reward
 from grace_irl.rl.method import Kept, Paid, PolicyProblem, Trained, TransitionReward, Watch, unwatched
-from grace_irl.runs import fit as fits
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import flat
 from grace_irl.runs.effects import author_of
 from grace_irl.runs.expand import expansion
@@ -239,7 +239,7 @@ class Fitted:
     def _run(self, config: Config) -> Run:
         """Start a search, or resume one that was killed."""
         demonstrations = self.demonstrations if self.demonstrations.items else None
-        parts = fits.Parts(demonstrations=demonstrations, note=self.note, reason=REASON, rest=False, device=self.device)
+        parts = Parts(demonstrations=demonstrations, note=self.note, reason=REASON, rest=False, device=self.device)
         first = place_of(self.folder, 0) / "run" if config.expand.rounds else self.folder
         if not first.exists():
             shutil.rmtree(self.folder, ignore_errors=True)  # A killed process may have left an incomplete folder.

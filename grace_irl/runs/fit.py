@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
 from grace_irl.config import Config, ProposerConfig
 from grace_irl.demos.label_rule import RuleChoice, untested
 from grace_irl.demos.labels import Problem
-from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.columns import require_both_sides
 from grace_irl.evaluate.evaluation import Evaluator
 from grace_irl.evaluate.separation import BEST_HERE
 from grace_irl.methods.registry import method_of, task_named
 from grace_irl.propose.material import Workbench
-from grace_irl.propose.protocol import Proposer
 from grace_irl.runs import acting, auditing, front, proposers
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs.acting import authorised, plain_acting
@@ -33,11 +30,13 @@ from grace_irl.runs.beginnings import (
     store_given,
     trained_before,
 )
+from grace_irl.runs.bench import labelled
 from grace_irl.runs.budget import Budget, Meter, Prices
+from grace_irl.runs.caller import Parts, notes_of
 from grace_irl.runs.config import located, resolve, to_toml
 from grace_irl.runs.data import large_files, with_sample
 from grace_irl.runs.effects import changed, require_effect
-from grace_irl.runs.engine import Engine, Snapshot, run_to_end
+from grace_irl.runs.engine import Engine, run_to_end
 from grace_irl.runs.folder import RunLock, RunPaths, create, default_folder, own, require_absent, require_folder
 from grace_irl.runs.front import TOO_FEW, UNJUDGED, front_of, keep_sizes, stored_sizes
 from grace_irl.runs.labelling import Labelling, with_label
@@ -49,13 +48,12 @@ from grace_irl.runs.recording import changed_search, require_recorded_data, with
 from grace_irl.runs.rest import with_rest
 from grace_irl.runs.resumption import require_compatible, require_same_demonstrations
 from grace_irl.runs.run import Best, Interrupted, Run
-from grace_irl.runs.sandbox import limits_of, opened_sandbox
+from grace_irl.runs.sandbox import opened_sandbox
 from grace_irl.runs.schema import FORMAT
 from grace_irl.runs.store import Store
 from grace_irl.runs.swaps import swaps_line
 from grace_irl.sandbox.protocol import Sandbox
 from grace_irl.version import __version__
-from grace_irl.work import Workplace
 
 # A run ends after FRUITLESS_POPULATIONS * `Method.width` answers in a row without a program. `Method.width` is the
 # number of first requests, which name no parents.
@@ -63,43 +61,6 @@ FRUITLESS_POPULATIONS = 2
 
 OpensEvaluator = Callable[[Workbench], Evaluator]
 """Function that makes the evaluator of a run. The `Workbench` holds the run's data, sandbox and cache of rewards."""
-
-
-@dataclass(frozen=True)
-class Parts:
-    """Objects of the caller that replace configured parts of a run, and callbacks.
-
-    Attributes:
-        demonstrations: demonstrations in place of the files that `config.data` names.
-        proposer: proposer in place of the configured proposer.
-        sandbox: open sandbox in place of a new one.
-        listener: callback that gets a snapshot of the run after each answer and after each result.
-        note: callback for lines to the user, for example about a lost server.
-        whole: folder of the expansion or comparison that contains the run; None for a separate run. Messages tell the
-            user to resume this folder instead of the run's folder.
-        reason: reason for the label rule, if an expansion or comparison has chosen the rule; else "".
-        rest: whether to test the result on the trajectories that a sample left out.
-        workplace: place where the run does its heavy work.
-        spent: tokens and cost of the earlier searches of the expansion that contains the run. The limits of tokens and
-            cost count them, too.
-        device: torch device of an expansion's trainings (`grace_irl.rl.learning.make_learner`).
-    """
-
-    demonstrations: Demonstrations | None = None
-    proposer: Proposer | None = None
-    sandbox: Sandbox | None = None
-    listener: Callable[[Snapshot], None] | None = None
-    note: Callable[[str], None] | None = None
-    whole: Path | None = None
-    reason: str = ""
-    rest: bool = True
-    workplace: Workplace = field(default_factory=Workplace)
-    spent: tuple[int, float] = (0, 0.0)
-    device: str = "auto"
-
-    def again(self, folder: Path) -> str:
-        """The arguments that resume a run with this folder, or the expansion or comparison that contains the run."""
-        return RunPaths(self.whole or folder).resume
 
 
 def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Run:
@@ -421,42 +382,6 @@ def _nothing(folder: Path, calls: int, answers: int, reason: str, again: str) ->
     return f"{found}: go on with more: grace-irl fit {again} {flag} N"
 
 
-def labelled(
-    folder: Path, config: Config, labelling: Labelling, sandbox: Sandbox, store: Store, parts: Parts
-) -> Workbench:
-    """The workbench of a run: its labelled demonstrations, its sandbox and a cache of rewards.
-
-    If goal states of expert trajectories are unknown, a model or a person names them first.
-
-    Raises:
-        InputError: no positive states, or no negative states.
-        GraceError: unusable answers about goal states, or a lost server. All answers are saved.
-        Interrupted: Ctrl-C. All answers are saved.
-    """
-    limits = limits_of(config.sandbox)
-    note, again = notes_of(store, parts), parts.again(folder)
-
-    def bench(problem: Problem) -> Workbench:
-        return Workbench(
-            proposers.as_shown(config, problem), sandbox, config.seed, limits, store, folder, note, parts.workplace
-        )
-
-    if labelling.silent:
-        note(f"goal states: asking about {len(labelling.silent)} expert trajectories, held-out ones among them")
-        asking = proposers.asking(config, bench(labelling.problem()))
-        if asking is not None:
-            limit = partial(_limit_of_tokens, config)
-            labelling = labellings.ask(labelling, asking, folder, store, config.search.lag or 1, again, limit)
-    judges = method_of(config).needs.demonstrations
-    return bench(labellings.settled(labelling, folder, store, note, again, judges=judges))
-
-
-def _limit_of_tokens(config: Config, tokens_in: int, tokens_out: int) -> str:
-    """The stop rule that these numbers of input and output tokens break, in words; "" for none."""
-    cost = Prices(config.model.price_in, config.model.price_out).cost(tokens_in, tokens_out)
-    return Budget(config.stop).may_call(tokens_in + tokens_out, cost, 0.0)
-
-
 def _say_size(config: Config, parts: Parts) -> None:
     """Tell the user that reading will take a while, if the files of demonstrations are large."""
     if parts.note is not None and parts.demonstrations is None and (said := large_files(config.data)):
@@ -467,17 +392,6 @@ def _say_server(config: Config, parts: Parts) -> None:
     """Show the user which server will get the prompts and the key."""
     if parts.note is not None and (said := proposers.destination(config)):
         parts.note(said)
-
-
-def notes_of(store: Store, parts: Parts) -> Callable[[str], None]:
-    """Return a function that stores a line as an event of the run, and shows it to the user."""
-
-    def note(text: str) -> None:
-        store.add_event("note", text)
-        if parts.note is not None:
-            parts.note(text)
-
-    return note
 
 
 def _checked(labelling: Labelling, problem: Problem, config: Config) -> OpensEvaluator:

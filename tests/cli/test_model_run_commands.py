@@ -13,8 +13,9 @@ import pytest
 
 from grace_irl.cli import main
 from grace_irl.demos import load, save
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
-from grace_irl.runs.fit import Parts, start
+from grace_irl.runs.fit import start
 from grace_irl.runs.provenance import reuse
 from grace_irl.runs.recording import recorded_config
 from grace_irl.runs.run import Run, opened

@@ -11,9 +11,9 @@ pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed"
 import grace_irl
 from grace_irl.cli import main
 from grace_irl.compare.folder import read_result
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
 from grace_irl.runs.expand.expansion import start
-from grace_irl.runs.fit import Parts
 from grace_irl.runs.run import opened
 from tests.compare.pursuit import MAKE, write_demonstrations
 from tests.runs.test_preference import Listed

@@ -17,6 +17,7 @@ from grace_irl.demos import load, save
 from grace_irl.errors import InputError
 from grace_irl.pages import page
 from grace_irl.runs import fit as fits
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
 from grace_irl.runs.expand import expansion
 from tests.hostile_files.traps import ANSWER, SMALL, changed, demos, line, loaded, run, stranger, trap
@@ -290,7 +291,7 @@ def test_python_that_brings_its_demonstrations_names_no_file(tmp_path: Path, mon
     data = demos(tmp_path)
     folder = run(tmp_path, data)
     stranger(monkeypatch, tmp_path)
-    assert fits.resume(folder, {"stop.max_calls": 6}, parts=fits.Parts(loaded(data))).best.fitness <= 0.0
+    assert fits.resume(folder, {"stop.max_calls": 6}, parts=Parts(loaded(data))).best.fitness <= 0.0
 
 
 def test_a_redirect_takes_neither_key_nor_prompt_elsewhere(

@@ -17,8 +17,9 @@ from grace_irl.demos import save
 from grace_irl.propose import manual
 from grace_irl.propose.manual import Manual
 from grace_irl.propose.protocol import Completion, Prompt, Question
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
-from grace_irl.runs.fit import Parts, resume, start
+from grace_irl.runs.fit import resume, start
 from grace_irl.runs.front import UNJUDGED
 from grace_irl.runs.run import Interrupted, Run, opened
 from tests.fakes.data import vector_set

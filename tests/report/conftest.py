@@ -13,8 +13,9 @@ import pytest
 from grace_irl.demos import save
 from grace_irl.demos.trajectory import Demonstrations, Metadata
 from grace_irl.propose.protocol import Proposal
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
-from grace_irl.runs.fit import Parts, start
+from grace_irl.runs.fit import start
 from tests.demos.ui.data import ANDROID
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
-from grace_irl.runs.fit import Parts, resume, start
+from grace_irl.runs.fit import resume, start
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.fakes.scripted_proposer import ScriptedProposer

@@ -12,9 +12,10 @@ from grace_irl.cli import main
 from grace_irl.demos import save
 from grace_irl.errors import InputError
 from grace_irl.propose.tokens import estimate
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
 from grace_irl.runs.estimate import ANSWER, Estimate, estimated
-from grace_irl.runs.fit import Parts, start
+from grace_irl.runs.fit import start
 from grace_irl.runs.run import opened
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox

@@ -20,12 +20,12 @@ from grace_irl.errors import InputError
 from grace_irl.rl.collect import collect
 from grace_irl.rl.evaluation import Rollout
 from grace_irl.runs.auditing import stored_audit
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
 from grace_irl.runs.expand.expanding import with_outcome
 from grace_irl.runs.expand.expansion import is_expansion, resume, start
 from grace_irl.runs.expand.learner import PpoLearner, form_of
 from grace_irl.runs.expand.round import Round, episodes, favourite
-from grace_irl.runs.fit import Parts
 from grace_irl.runs.run import last_run, opened
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.runs.expansions import FLAGS, Carrying, FakeLearner, Slopes, Thresholds, begun, cloud, demonstrations, parts

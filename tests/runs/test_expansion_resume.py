@@ -12,10 +12,10 @@ import pytest
 
 from grace_irl.errors import GraceError, InputError
 from grace_irl.propose.protocol import Proposal
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
 from grace_irl.runs.expand.expansion import resume, start
 from grace_irl.runs.expand.round import Round, read_round, write_round
-from grace_irl.runs.fit import Parts
 from grace_irl.runs.run import Interrupted
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.propose.client.server import ChatServer

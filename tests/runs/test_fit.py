@@ -21,9 +21,10 @@ from grace_irl.errors import GraceError, InputError
 from grace_irl.propose.protocol import Parent, Proposal, SizeFigures
 from grace_irl.runs import front
 from grace_irl.runs.auditing import stored_audit
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
 from grace_irl.runs.database import PRAGMAS
-from grace_irl.runs.fit import Parts, resume, start
+from grace_irl.runs.fit import resume, start
 from grace_irl.runs.folder import RunLock, RunPaths
 from grace_irl.runs.front import stored_sizes
 from grace_irl.runs.run import Interrupted, Run, best_record, opened

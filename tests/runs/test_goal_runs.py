@@ -21,8 +21,9 @@ from grace_irl.demos.goals import load_goals
 from grace_irl.errors import GraceError, InputError
 from grace_irl.propose.goals import GoalAnswer
 from grace_irl.report.account import account
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
-from grace_irl.runs.fit import Parts, resume, start
+from grace_irl.runs.fit import resume, start
 from grace_irl.runs.recording import recorded_config, write_recording
 from grace_irl.runs.run import Interrupted, Run, opened
 from grace_irl.runs.store import Store

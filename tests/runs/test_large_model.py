@@ -16,7 +16,8 @@ from grace_irl.demos import load, save
 from grace_irl.demos.convert import scramble
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.rl.collect import collect
-from grace_irl.runs.fit import Parts, start
+from grace_irl.runs.caller import Parts
+from grace_irl.runs.fit import start
 from grace_irl.runs.recording import recorded_config
 from grace_irl.runs.run import opened
 

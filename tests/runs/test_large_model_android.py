@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from grace_irl.runs.fit import Parts, start
+from grace_irl.runs.caller import Parts
+from grace_irl.runs.fit import start
 from grace_irl.runs.recording import recorded_config
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,8 @@ import pytest
 
 from grace_irl.demos import load
 from grace_irl.programs.export import program_of
-from grace_irl.runs.fit import Parts, start
+from grace_irl.runs.caller import Parts
+from grace_irl.runs.fit import start
 from grace_irl.runs.recording import recorded_config
 from grace_irl.runs.run import opened
 

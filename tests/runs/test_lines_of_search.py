@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
-from grace_irl.runs.fit import Parts, resume, start
+from grace_irl.runs.fit import resume, start
 from grace_irl.runs.recording import recorded_config, write_recording
 from grace_irl.runs.run import Run, opened
 from tests.fakes.data import vector_set

@@ -18,9 +18,10 @@ import pytest
 
 from grace_irl.cli import main
 from grace_irl.errors import GraceError, InputError
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
 from grace_irl.runs.engine import Snapshot
-from grace_irl.runs.fit import Parts, resume, start
+from grace_irl.runs.fit import resume, start
 from grace_irl.runs.recording import opened_recording, recorded_config, write_recording
 from grace_irl.runs.run import Interrupted, Run, opened
 from grace_irl.runs.store import Store

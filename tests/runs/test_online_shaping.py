@@ -13,10 +13,10 @@ import pytest
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
 from grace_irl.propose.protocol import Proposal
 from grace_irl.rl.evaluation import Rollout
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
 from grace_irl.runs.expand.expansion import resume, start
 from grace_irl.runs.expand.learner import Learnt
-from grace_irl.runs.fit import Parts
 from grace_irl.runs.run import Interrupted, Run
 from tests.fakes.in_process_sandbox import InProcessSandbox
 

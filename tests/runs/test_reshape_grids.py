@@ -9,8 +9,9 @@ import pytest
 from grace_irl.cli import main
 from grace_irl.demos.trajectory import Demonstrations, LabelRule, Metadata
 from grace_irl.errors import InputError
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
-from grace_irl.runs.fit import Parts, resume, start
+from grace_irl.runs.fit import resume, start
 from grace_irl.runs.run import Interrupted, Run, opened
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.runs.test_resume import memory

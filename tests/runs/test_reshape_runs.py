@@ -16,8 +16,9 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, 
 from grace_irl.errors import InputError
 from grace_irl.programs.parts import Reads
 from grace_irl.rewards.file import load_reward
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
-from grace_irl.runs.fit import Parts, resume, start
+from grace_irl.runs.fit import resume, start
 from grace_irl.runs.recording import recorded_config
 from grace_irl.runs.run import Interrupted, Run, opened
 from grace_irl.states.record import RecordStates

@@ -22,8 +22,9 @@ from grace_irl.evaluate.rest import Rest
 from grace_irl.evaluate.separation import EpisodeMetrics, Metrics, Separation
 from grace_irl.runs import data, parts
 from grace_irl.runs import rest as rests
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
-from grace_irl.runs.fit import Parts, resume, start
+from grace_irl.runs.fit import resume, start
 from grace_irl.runs.rest import stored_rest
 from grace_irl.runs.run import Interrupted, Run, opened
 from grace_irl.runs.score import score

@@ -12,10 +12,10 @@ from grace_irl.cli import main
 from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Split
 from grace_irl.rl.evaluation import Rollout
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
 from grace_irl.runs.expand import expansion
 from grace_irl.runs.expand.expanding import place_of
-from grace_irl.runs.fit import Parts
 from grace_irl.runs.rest import stored_rest
 from grace_irl.runs.run import Interrupted, opened
 from grace_irl.runs.score import score

@@ -12,7 +12,8 @@ from grace_irl.cli import main
 from grace_irl.demos import load, save
 from grace_irl.demos.goals import load_goals, with_goals
 from grace_irl.runs import rest as rests
-from grace_irl.runs.fit import Parts, resume
+from grace_irl.runs.caller import Parts
+from grace_irl.runs.fit import resume
 from grace_irl.runs.run import Interrupted
 from grace_irl.runs.score import score
 from tests.fakes.data import vector_set

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
-from grace_irl.runs.fit import Parts, start
+from grace_irl.runs.fit import start
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.propose.client.server import ChatServer

@@ -17,8 +17,9 @@ from grace_irl.propose.given import Given, GivenProgram
 from grace_irl.rewards.file import load_reward
 from grace_irl.runs.auditing import stored_audit
 from grace_irl.runs.beginnings import programs_of
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
-from grace_irl.runs.fit import Parts, resume, start
+from grace_irl.runs.fit import resume, start
 from grace_irl.runs.recording import recorded_config
 from grace_irl.runs.run import Run, opened
 from grace_irl.states.record import RecordStates

@@ -28,6 +28,7 @@ from grace_irl.rl.evaluation import Performance, Rollout
 from grace_irl.runs import fit as fits
 from grace_irl.runs import proposers
 from grace_irl.runs.budget import Prices, spending
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.expand.learner import Learner, Learnt
 from grace_irl.runs.expand.likeness import like_experts
 from grace_irl.runs.expand.round import Round, ends, favourite, share, write_round
@@ -87,7 +88,7 @@ class Expanding:
     """
 
     def __init__(
-        self, folder: Path, config: Config, demonstrations: Demonstrations, parts: fits.Parts, learner: Learner
+        self, folder: Path, config: Config, demonstrations: Demonstrations, parts: Parts, learner: Learner
     ) -> None:
         self._folder = folder
         self._config = config
@@ -361,7 +362,7 @@ class Expanding:
             number += 1
         return tokens, cost
 
-    def _parts_of(self, number: int, folder: Path) -> fits.Parts:
+    def _parts_of(self, number: int, folder: Path) -> Parts:
         """The caller's parts for the run in a folder, with all new negatives up to this round in the demonstrations.
 
         A trajectory keeps its split in all rounds, because later searches start from programs of earlier ones.

@@ -32,6 +32,7 @@ from grace_irl.rl.environments import without_folder
 from grace_irl.runs import acting, proposers
 from grace_irl.runs import fit as fits
 from grace_irl.runs.acting import authorised
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import located, resolve, to_toml
 from grace_irl.runs.data import load_data, with_sample
 from grace_irl.runs.effects import changed, require_effect
@@ -64,9 +65,7 @@ def rounds_of(folder: Path) -> tuple[Round, ...]:
     return tuple(found)
 
 
-def start(
-    config: Config, out: Path | None = None, parts: fits.Parts = fits.Parts(), learner: Learner | None = None
-) -> Run:
+def start(config: Config, out: Path | None = None, parts: Parts = Parts(), learner: Learner | None = None) -> Run:
     """Start an expansion in a new folder, and return its result when it ends.
 
     If `config.expand.rounds` is 0, start a single run instead (`fit.start`).
@@ -115,7 +114,7 @@ def resume(
     flags: Mapping[str, object] | None = None,
     *,
     sets: tuple[str, ...] = (),
-    parts: fits.Parts = fits.Parts(),
+    parts: Parts = Parts(),
     learner: Learner | None = None,
     vouched: Config | None = None,
 ) -> Run:
@@ -187,7 +186,7 @@ def _began(
     folder: Path,
     flags: Mapping[str, object] | None,
     sets: tuple[str, ...],
-    parts: fits.Parts,
+    parts: Parts,
     vouched: Config | None,
 ) -> Config:
     """The configuration that an expansion began with.
@@ -227,7 +226,7 @@ def _silent(_: str) -> None:
     """A callback that ignores its message."""
 
 
-def _learner(config: Config, parts: fits.Parts) -> Learner:
+def _learner(config: Config, parts: Parts) -> Learner:
     note = parts.note or (lambda _: None)
     return PpoLearner(
         config.expand,

@@ -13,8 +13,9 @@ import pytest
 from grace_irl.errors import InputError
 from grace_irl.propose.client import CallFailed, ChatClient, ChatSettings, ContextOverflow
 from grace_irl.propose.protocol import Completion, Prompt
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
-from grace_irl.runs.fit import Parts, start
+from grace_irl.runs.fit import start
 from grace_irl.runs.run import opened
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox

@@ -12,8 +12,9 @@ import pytest
 from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Demonstrations, Metadata
 from grace_irl.propose.protocol import Proposal
+from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
-from grace_irl.runs.fit import Parts, start
+from grace_irl.runs.fit import start
 from grace_irl.runs.run import Run
 from grace_irl.search.protocol import Request
 from grace_irl.synthesis import Synthesiser
