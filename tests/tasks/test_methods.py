@@ -253,6 +253,35 @@ def test_a_model_repairs_a_failing_program_by_the_words_of_the_task(task: Path, 
 
 
 @pytest.mark.slow
+def test_a_search_starts_from_the_exported_reward_of_a_task(task: Path, tmp_path: Path) -> None:
+    """A model sees the program, and nothing of the file's header."""
+    prompts: list[str] = []
+
+    def answer(prompt: str) -> str:
+        prompts.append(prompt)
+        return f"```python\n{PROGRAM.format(weight=7)}```\n"
+
+    shared = (f"policy.task={task}", "model.repair=false")
+    first = grace_irl.fit(out=tmp_path / "first", method="random", sets=(shared[0], "random.programs=1"))
+    with ChatServer(answer=answer) as server:
+        run = grace_irl.fit(
+            out=tmp_path / "second",
+            method="policy-evolution",
+            llm_url=server.url,
+            answer_format="code",
+            start_from=[str(first.reward_path)],
+            population=2,
+            elite=1,
+            generations=1,
+            sets=(*shared, "search.lag=1"),
+        )
+    assert stored(run.folder)[0][0] == stored(first.folder)[0][0]
+    shown = [each for each in prompts if first.best.source.strip().splitlines()[-1] in each]
+    assert shown
+    assert not any("grace-irl" in each or str(tmp_path) in each for each in prompts)
+
+
+@pytest.mark.slow
 def test_a_recording_knows_its_method(task: Path, tmp_path: Path, capsys: Capture) -> None:
     folder, recording = tmp_path / "run", tmp_path / "answers.jsonl"
     assert main(["fit", "--method", "random", "--task", str(task), "--programs", "2", "--out", str(folder)]) == 0
