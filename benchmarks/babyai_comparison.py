@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 
 from grace_irl.compare.comparison import Compared, resume, start
-from grace_irl.compare.jobs import ComparisonState
+from grace_irl.compare.dispatch import ComparisonState
 from grace_irl.compare.settings import Settings, comparison_of
 from grace_irl.compare.standings import Oracle, Standing, standings
 from grace_irl.compare.table import KEY, differences_of, rows_of

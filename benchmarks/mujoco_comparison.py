@@ -27,7 +27,7 @@ from pathlib import Path
 from mujoco_recovery import DATA, ROLLOUTS
 
 from grace_irl.compare.comparison import Compared, resume, start
-from grace_irl.compare.jobs import ComparisonState
+from grace_irl.compare.dispatch import ComparisonState
 from grace_irl.compare.settings import Settings, comparison_of
 from grace_irl.compare.standings import Oracle, standings
 from grace_irl.compare.table import KEY, differences_of, rows_of

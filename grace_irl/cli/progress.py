@@ -20,8 +20,8 @@ from grace_irl.runs.engine import Live, Snapshot
 from grace_irl.text import line
 
 if TYPE_CHECKING:  # These modules need the extra "rl", and a fit must run without it.
+    from grace_irl.compare.dispatch import ComparisonState
     from grace_irl.compare.folder import Favourite, JobResult, TrainingOutcome
-    from grace_irl.compare.jobs import ComparisonState
 
 
 EVERY = 30.0

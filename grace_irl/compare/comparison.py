@@ -13,8 +13,8 @@ from typing import Any
 
 from grace_irl.atomic import write_atomically
 from grace_irl.compare.contest import Contest, require_cleanable, require_searchable
+from grace_irl.compare.dispatch import Listener, run_jobs
 from grace_irl.compare.folder import ComparisonFolder, JobResult, read_curve, read_result
-from grace_irl.compare.jobs import Listener, run_jobs
 from grace_irl.compare.settings import (
     OURS,
     Settings,

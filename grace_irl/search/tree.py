@@ -22,6 +22,9 @@ from grace_irl.search.ranks import Scored
 from grace_irl.search.tried import Tried
 
 Rule = Literal["uct", "depth-first", "breadth-first", "greedy"]
+
+# Parts of an opinion: a number in square brackets; what looks like one but is code, an index behind a name or a fenced
+# block; and a number in brackets alone in its line.
 NUMBER = re.compile(r"\[\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*\]")
 INDEX = re.compile(r"(?<=[A-Za-z0-9_\])])\[\s*-?\d+\s*\]")
 FENCED = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)

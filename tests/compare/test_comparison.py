@@ -25,6 +25,7 @@ from grace_irl.cli import main
 from grace_irl.compare import job as jobs
 from grace_irl.compare.comparison import Compared, resume, start
 from grace_irl.compare.contest import Contest
+from grace_irl.compare.dispatch import ComparisonState
 from grace_irl.compare.fitted import Fitted
 from grace_irl.compare.folder import (
     ComparisonFolder,
@@ -35,7 +36,6 @@ from grace_irl.compare.folder import (
     read_result,
     write_result,
 )
-from grace_irl.compare.jobs import ComparisonState
 from grace_irl.compare.settings import located
 from grace_irl.compare.standings import Standing
 from grace_irl.errors import InputError

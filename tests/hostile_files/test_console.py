@@ -17,8 +17,8 @@ from rich.text import Text
 
 from grace_irl.cli.console import PlainConsole
 from grace_irl.cli.progress import ComparisonProgress, FitProgress
+from grace_irl.compare.dispatch import ComparisonState as Standing
 from grace_irl.compare.folder import JobResult
-from grace_irl.compare.jobs import ComparisonState as Standing
 from grace_irl.errors import GraceError, InputError
 from grace_irl.text import harmless, line
 from tests.hostile_files.texts import HOSTILE, OF_RICH, SHOWN, is_harmless

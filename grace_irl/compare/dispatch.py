@@ -1,4 +1,4 @@
-"""The jobs of a comparison, run in parallel by an executor. A job is one method with one seed."""
+"""Dispatch of the jobs of a comparison, in parallel, to an executor. A job is one method with one seed."""
 
 from __future__ import annotations
 
