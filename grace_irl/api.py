@@ -146,7 +146,7 @@ def fit(
     with limited(max_memory):
         held = _held(demos, experts, negatives, flags)
         if held is None:
-            named = {"demos": _names(demos), "experts": _names(experts or ()), "negatives": _names(negatives)}
+            named = {"demos": _names(demos), "experts": _names(experts), "negatives": _names(negatives)}
             flags |= {f"data.{name}": paths for name, paths in named.items() if paths}
         if note is not None and (said := workplace.said()):
             note(said)
@@ -213,7 +213,7 @@ def score(
     with limited(max_memory):
         held: Demonstrations | OpenSet | None = in_memory(demos, experts, negatives, kind=kind)
         if held is None:
-            held = open_set(_names(demos), _names(negatives), experts=_names(experts or ()), kind=kind)
+            held = open_set(_names(demos), _names(negatives), experts=_names(experts), kind=kind)
         return scores.score(
             Path(reward),
             held,
@@ -274,7 +274,7 @@ def _plain(value: object, *, many: bool) -> object:
     return str(value) if isinstance(value, Path) else value
 
 
-def _names(paths: str | Path | Iterable[object]) -> tuple[str, ...]:
+def _names(paths: str | Path | Iterable[object] | None) -> tuple[str, ...]:
     if isinstance(paths, str | Path):
         return (str(paths),)
-    return tuple(str(path) for path in paths)
+    return () if paths is None else tuple(str(path) for path in paths)

@@ -159,7 +159,9 @@ class ZygoteHandle:
             self._process.wait()
             self._errors.seek(0)
             said = self._errors.read().decode("utf-8", "replace").strip().splitlines()
-            raise SandboxError(f"the sandbox did not start: {said[-1] if said else 'no reason given'}") from error
+            late = f"it was not ready after {_START_S:g} s; expected a machine with less to do"
+            silent = late if isinstance(error, TimeoutError) else "no reason given"
+            raise SandboxError(f"the sandbox did not start: {said[-1] if said else silent}") from error
         self._errors.close()
         self._ready = True
 

@@ -8,7 +8,7 @@ import grace_irl
 from grace_irl.errors import InputError
 from grace_irl.propose.protocol import Proposal
 
-from .robot import one_line, write_wide
+from .robot import one_line, write_states, write_wide
 
 
 def test_the_text_of_a_table(here, experts):
@@ -174,3 +174,16 @@ def test_a_column_that_comes_twice(experts, negatives):
     with pytest.raises(InputError) as error:
         grace_irl.fit(experts=frame, negatives=negatives)
     assert "experts: column 'x' twice; expected each name once" in one_line(error.value)
+
+
+def test_none_in_place_of_files_is_nothing(here, recovered, experts):
+    """Leave optional arguments at None in a script whose data are files."""
+    expert = write_states(here / "expert.parquet", experts)
+    for none in ("demos", "negatives"):
+        with pytest.raises(InputError, match="negative"):
+            grace_irl.fit(experts=str(expert), out="run", **{none: None})
+    folder = recovered.folder.parent
+    found = grace_irl.score(
+        recovered.reward_path, None, experts=folder / "expert.parquet", negatives=folder / "negative.parquet"
+    )
+    assert found == grace_irl.score(recovered.reward_path, [folder / "expert.parquet", folder / "negative.parquet"])

@@ -66,6 +66,12 @@ def test_a_zygote_that_dies_twice_is_a_failure_of_the_sandbox(
         pool.run(COUNTER, handle, [0])
 
 
+def test_a_zygote_that_starts_slowly_is_said_to_be_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grace_irl.sandbox.host._START_S", 1e-6)
+    with pytest.raises(SandboxError, match="was not ready after 1e-06 s; expected a machine with less to do"):
+        ZygoteHandle().wait_until_ready()
+
+
 def test_no_child_outlives_the_pool() -> None:
     pool = ZygotePool(2)
     pids = pool.pids
