@@ -354,6 +354,22 @@ def test_episodes_that_cannot_be_told_apart_are_refused(text: str, said: str, tm
         load([path])
 
 
+@pytest.mark.parametrize(
+    ("write", "name"), [(to_csv, "expert.csv"), (to_json_lines, "expert.jsonl"), (to_parquet, "expert.parquet")]
+)
+def test_an_episode_without_goal_flags_is_one_that_nobody_marked(
+    write: Callable[[Any, Path], None], name: str, tmp_path: Path
+) -> None:
+    flags = ([False, False, True], [False, False, False], [None, None, None])
+    states = [
+        {"episode": episode, "x": float(step), "y": 1.0, "goal": flag}
+        for episode, own in enumerate(flags)
+        for step, flag in enumerate(own)
+    ]
+    write(states, tmp_path / name)
+    assert [each.goals for each in load([tmp_path / name])] == [(2,), (), None]
+
+
 def test_flags_of_databases_end_episodes(tmp_path: Path) -> None:
     path = tmp_path / "expert.csv"
     path.write_text("done,x\nf,1\nt,2\nN,3\nY,4\n")
