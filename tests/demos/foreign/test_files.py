@@ -186,6 +186,15 @@ def test_a_csv_of_a_country_with_decimal_commas_is_read(tmp_path: Path) -> None:
     assert numbers(read(tmp_path / "set.csv")) == WHOLE
 
 
+def test_cells_of_a_csv_longer_than_a_block_may_hold_line_breaks(tmp_path: Path) -> None:
+    text = "go to\nthe door, and wait there\n" * 100
+    to_csv([{"episode": n // 2, "x": float(n), "instruction": text} for n in range(600)], tmp_path / "expert.csv")
+    assert (tmp_path / "expert.csv").stat().st_size > 1 << 20  # pyarrow reads CSV in blocks of this size
+    found = load([tmp_path / "expert.csv"])
+    assert len(found) == 300
+    assert {each.trajectory.extra_info for each in found} == {text}
+
+
 def test_names_of_columns_count_whatever_their_capitals_and_the_mark_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "set.csv").write_bytes("\ufeffEpisode,x\n0,0.5\n0,1.5\n1,2.5\n1,3.5\n".encode())
     assert numbers(read(tmp_path / "set.csv")) == WHOLE
