@@ -228,14 +228,16 @@ def test_lines_of_whole_episodes_are_read(tmp_path: Path) -> None:
     assert found[0].trajectory.extra_info == "go"
 
 
-def test_lines_of_whole_episodes_say_roles_splits_and_instructions_as_tables_do(tmp_path: Path) -> None:
+def test_lines_of_whole_episodes_say_roles_splits_instructions_and_goals_as_tables_do(tmp_path: Path) -> None:
     path = tmp_path / "expert.jsonl"
     first = {"observations": [[1.0], [2.0]], "label": 0, "split": "held_out", "language_instruction": "go"}
     second = {"observations": [[1.0], [2.0]], "instruction": None, "is_expert": True, "task": None}
+    second["goal"] = [False, True]
     path.write_text("".join(json.dumps(each) + "\n" for each in (first, second)))
     one, two = load([path])
     assert (one.role, one.split, one.trajectory.extra_info, one.task) == ("negative", "held_out", "go", "default")
     assert (two.role, two.split, two.trajectory.extra_info, two.task) == ("expert", None, "", "default")
+    assert (one.goals, two.goals) == (None, (1,))
 
 
 def test_a_column_of_lists_holds_whole_states(tmp_path: Path) -> None:
