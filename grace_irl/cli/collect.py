@@ -56,7 +56,7 @@ def collect(
             raise InputError(f"--recipe beside --{name}; expected one or the other")
         from grace_irl.rl.recipe import run_recipe
 
-        for path, tally in run_recipe(recipe, force=force):
+        for path, tally in run_recipe(recipe, force=force, kind=kind or ""):
             _report(path, tally, as_json=json_)
         return
     given = {"--env": env, "--policy": policy, "--role": role, "--out": out}
