@@ -63,6 +63,8 @@ episodes = 3
 seed = 1
 max_steps = 10
 keep_successes = false
+task = "balance"
+kind = "vector"
 """
 _PATTERNS = (
     *(

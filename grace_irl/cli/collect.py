@@ -25,10 +25,10 @@ def collect(
         str | None, typer.Option("--env", help="Gymnasium id, such as BabyAI-GoToObj-v0, or file.py:function.")
     ] = None,
     policy: Annotated[str | None, typer.Option(help="bot (BabyAI), random, or a Stable-Baselines3 .zip.")] = None,
-    episodes: Annotated[int, typer.Option(help="Trajectories to keep.")] = 100,
+    episodes: Annotated[int | None, typer.Option(help="Trajectories to keep.  [default: 100]")] = None,
     role: Annotated[str | None, typer.Option(help="expert or negative.")] = None,
     out: Annotated[Path | None, typer.Option(help="File to write: .parquet, .npz, or a Minari id.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the first episode.")] = 0,
+    seed: Annotated[int | None, typer.Option(help="Seed of the first episode.  [default: 0]")] = None,
     max_steps: Annotated[int | None, typer.Option(help="Time limit in steps; by default the environment's.")] = None,
     keep_successes: Annotated[
         bool, typer.Option("--keep-successes", help="Keep negatives that reach the goal.")
@@ -49,11 +49,14 @@ def collect(
     Example: grace-irl collect --env BabyAI-GoToObj-v0 --policy bot --episodes 30 --role expert --out expert.parquet
     """
     if recipe is not None:
-        if any(value is not None for value in (env, policy, role, out)):
-            raise InputError("--recipe beside --env, --policy, --role or --out; expected one or the other")
+        beside: dict[str, object] = {"env": env, "policy": policy, "episodes": episodes, "role": role, "out": out}
+        beside |= {"seed": seed, "max-steps": max_steps, "keep-successes": keep_successes or None}
+        beside |= {"near-miss": near_miss or None, "task": task, "format": format_}
+        if (name := next((name for name, value in beside.items() if value is not None), None)) is not None:
+            raise InputError(f"--recipe beside --{name}; expected one or the other")
         from grace_irl.rl.recipe import run_recipe
 
-        for path, tally in run_recipe(recipe, force=force):
+        for path, tally in run_recipe(recipe, force=force, kind=kind or ""):
             _report(path, tally, as_json=json_)
         return
     given = {"--env": env, "--policy": policy, "--role": role, "--out": out}
@@ -69,17 +72,17 @@ def collect(
     from grace_irl.rl.collect import EpisodeTally
     from grace_irl.rl.collect import collect as play
 
-    tally = EpisodeTally()
+    tally, count = EpisodeTally(), 100 if episodes is None else episodes
     console = PlainConsole(stderr=True)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, disable=not sys.stderr.isatty(), transient=True) as bar:
-        line = bar.add_task(str(env), total=episodes)
+        line = bar.add_task(str(env), total=count)
         demonstrations = play(
             str(env),
             str(policy),
-            episodes,
+            count,
             cast(Role, role),
-            seed,
+            seed or 0,
             max_steps=max_steps,
             keep_successes=keep_successes,
             near_miss=near_miss,

@@ -12,6 +12,7 @@ from grace_irl.demos.foreign.columns import Columns
 from grace_irl.demos.foreign.objects import are_paths, require_paths, source_of
 from grace_irl.demos.formats import open_source
 from grace_irl.demos.memory import Memory
+from grace_irl.demos.minari.source import instructed_source
 from grace_irl.demos.opened import OpenSet
 from grace_irl.demos.source import Source
 from grace_irl.demos.spelling import spelled, spelled_set
@@ -88,7 +89,7 @@ def trajectories_of(value: Given, name: str, fields: Sequence[str] = ()) -> Sequ
 
 def _sources(value: Given, name: str, memory: Memory, kind: str, columns: Columns) -> list[Source]:
     if not are_paths(value):
-        return [source_of(value, name, columns)]
+        return [instructed_source(value, memory, kind) or source_of(value, name, columns)]
     paths = _paths(value)
     if not paths:
         raise InputError(f"{name}: an empty list; expected at least one episode, or a path")

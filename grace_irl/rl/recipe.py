@@ -14,6 +14,7 @@ from grace_irl.demos.trajectory import Role
 from grace_irl.errors import InputError
 from grace_irl.rl.collect import EpisodeTally, collect
 from grace_irl.rl.environments import names_code
+from grace_irl.states import KINDS
 from grace_irl.toml import read_toml
 
 FILES = (".parquet", ".npz")
@@ -34,6 +35,8 @@ class FileRecipe:
         max_steps: time limit of an episode in steps; 0 keeps the environment's own limit.
         keep_successes: whether to keep negative episodes that reached the goal.
         near_miss: whether the bot does another task than the instruction says (`grace_irl.rl.near_miss`).
+        task: task name; "" takes the environment's id.
+        kind: name of the states' kind, such as "image"; "" takes the kind that the caller of `run_recipe` chose.
     """
 
     out: str
@@ -45,6 +48,8 @@ class FileRecipe:
     max_steps: int = 0
     keep_successes: bool = False
     near_miss: bool = False
+    task: str = ""
+    kind: str = ""
 
 
 def read_recipe(path: str | Path) -> tuple[FileRecipe, ...]:
@@ -62,8 +67,14 @@ def read_recipe(path: str | Path) -> tuple[FileRecipe, ...]:
     return tuple(_file(table, f"{path}, file {number}") for number, table in enumerate(tables, 1))
 
 
-def run_recipe(path: str | Path, *, force: bool = False) -> Iterator[tuple[Path, EpisodeTally]]:
+def run_recipe(path: str | Path, *, force: bool = False, kind: str = "") -> Iterator[tuple[Path, EpisodeTally]]:
     """Collect and write each file of a recipe. Yield the file's path and the tally of its episodes.
+
+    Args:
+        path: the recipe.
+        force: whether to overwrite files.
+        kind: name of the states' kind in files for which the recipe states none; "" chooses by the values of the
+            states.
 
     Raises:
         InputError: the recipe is invalid, or a file to write exists already and `force` is false.
@@ -87,6 +98,8 @@ def run_recipe(path: str | Path, *, force: bool = False) -> Iterator[tuple[Path,
             max_steps=recipe.max_steps or None,
             keep_successes=recipe.keep_successes,
             near_miss=recipe.near_miss,
+            task=recipe.task or None,
+            kind=recipe.kind or kind,
             tally=tally,
         )
         out = folder / recipe.out
@@ -100,10 +113,12 @@ def _file(found: object, where: str) -> FileRecipe:
     missing = [name for name in ("out", "env", "policy", "role", "episodes") if name not in table]
     if missing:
         raise InputError(f"{where}: no {missing[0]!r}; expected out, env, policy, role and episodes")
-    out, env, policy = table["out"], table["env"], table["policy"]
+    out, env, policy, kind = table["out"], table["env"], table["policy"], table.get("kind", "")
     require_within(out, where)
     if policy not in NAMED and (Path(policy).is_absolute() or ".." in Path(policy).parts or "\0" in policy):
         raise InputError(f"{where}: policy = {reprlib.repr(policy)}; expected bot, random or a file beside the recipe")
+    if kind not in ("", *KINDS):
+        raise InputError(f"{where}: kind = {reprlib.repr(kind)}; expected one of {', '.join(KINDS)}")
     if Path(out).suffix not in FILES:
         raise InputError(f"{where}: out = {reprlib.repr(out)}; expected a file that ends in {' or '.join(FILES)}")
     if names_code(env):

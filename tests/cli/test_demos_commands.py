@@ -203,7 +203,22 @@ def test_collect(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         (("demos", "scramble", SHIPPED), "no DST"),
         (("collect", "--env", "BabyAI-GoToObj-v0"), "no --policy"),
         (("collect", "--recipe", "nothing.toml"), "nothing.toml: cannot be read"),
-        (("collect", "--recipe", "x.toml", "--env", "X-v0"), "one or the other"),
+        *(
+            (("collect", "--recipe", "x.toml", *option), f"--recipe beside {option[0]}; expected one or the other")
+            for option in [
+                ("--env", "X-v0"),
+                ("--policy", "bot"),
+                ("--episodes", "100"),
+                ("--role", "expert"),
+                ("--out", "x.parquet"),
+                ("--seed", "0"),
+                ("--max-steps", "4"),
+                ("--keep-successes",),
+                ("--near-miss",),
+                ("--task", "go"),
+                ("--format", "npz"),
+            ]
+        ),
     ],
 )
 def test_bad_usage(

@@ -13,6 +13,7 @@ import pytest
 from grace_irl.cli import main
 from grace_irl.demos import load, save
 from grace_irl.demos.files import Format
+from grace_irl.demos.given import in_memory
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
 from tests.demos.equality import assert_same
@@ -182,6 +183,22 @@ def test_a_mission_of_minari_that_changes_within_an_episode_is_refused(data_form
     made("expert-v1", ["go left", "go left", "go right"])
     with pytest.raises(InputError, match="mission 'go left' and then 'go right'; expected one through the episode"):
         load(["expert-v1"])
+
+
+@pytest.mark.parametrize("data_format", ["minari", "minari-arrow"])
+def test_an_open_dataset_of_minari_with_an_instruction_is_read_as_its_id(
+    data_format: Format, grids: Demonstrations
+) -> None:
+    import minari
+
+    save(grids, "babyai/mixed-v0", data_format)
+    dataset = minari.load_dataset("babyai/mixed-v0")
+    whole = in_memory(dataset, (), ())
+    assert whole is not None
+    assert_same(whole, load(["babyai/mixed-v0"]))
+    short = in_memory((), dataset.filter_episodes(lambda episode: len(episode.rewards) < 4), ())
+    assert short is not None
+    assert [each.trajectory.extra_info for each in short] == ["go to the grüne ball", "go to the blue ball"]
 
 
 def test_minari_goal_observations_are_records(tmp_path: Path) -> None:

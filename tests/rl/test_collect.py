@@ -11,13 +11,14 @@ import pytest
 
 pytest.importorskip("minigrid")
 
+import gymnasium
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Text
 
 from grace_irl.demos import load
 from grace_irl.errors import GraceError, InputError
 from grace_irl.rl.collect import EpisodeTally, collect
 from grace_irl.rl.policies import uniform_log_prob
-from grace_irl.rl.recipe import read_recipe
+from grace_irl.rl.recipe import read_recipe, run_recipe
 from tests.demos.equality import assert_same
 
 GO_TO_OBJ = "BabyAI-GoToObj-v0"
@@ -203,6 +204,34 @@ def test_the_recipe_makes_the_shipped_files(name: str) -> None:
     assert_same(made, shipped)
 
 
+class Codes(gymnasium.Env[Any, Any]):
+    """Observations of a few bytes, which may be codes of cells or pixels."""
+
+    observation_space, action_space = Box(0, 255, (4, 4, 3), np.uint8), Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        return np.zeros((4, 4, 3), np.uint8), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        return np.full((4, 4, 3), action, np.uint8), 0.0, False, False, {}
+
+
+def test_a_recipe_may_name_the_task_and_the_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gymnasium.envs.registration, "registry", dict(gymnasium.envs.registration.registry))
+    gymnasium.register("Codes-v0", Codes)
+    file = "[[file]]\nenv = 'Codes-v0'\npolicy = 'random'\nrole = 'expert'\nepisodes = 1\nmax_steps = 3\n"
+    tables = ["out = 'a.npz'\n", "out = 'b.npz'\ntask = 'wait'\nkind = 'image'\n"]
+    (tmp_path / "recipe.toml").write_text("".join(file + each for each in tables))
+
+    def made(kind: str = "") -> list[tuple[str, str]]:
+        sets = [load([path]) for path, _ in run_recipe(tmp_path / "recipe.toml", force=True, kind=kind)]
+        return [(each[0].task, each.metadata.kind) for each in sets]
+
+    assert made() == [("Codes-v0", "grid"), ("wait", "image")]
+    assert made("image") == [("Codes-v0", "image"), ("wait", "image")]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -212,6 +241,10 @@ def test_the_recipe_makes_the_shipped_files(name: str) -> None:
         ("[[file]]\nextra = 1", "extra = 1"),
         ("[[file]", "not TOML"),
         ("[[file]]\nout='a'\nenv='b'\npolicy='c'\nrole='tutor'\nepisodes=1", "'tutor'"),
+        (
+            "[[file]]\nout='a.npz'\nenv='b'\npolicy='c'\nrole='expert'\nepisodes=1\nkind='picture'",
+            "file 1: kind = 'picture'; expected one of vector, grid",
+        ),
     ],
 )
 def test_recipes_that_cannot_be_used(text: str, message: str, tmp_path: Path) -> None:

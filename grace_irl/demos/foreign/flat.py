@@ -44,30 +44,35 @@ def flat_source(arrays: Mapping[str, Any], path: str) -> EpisodesSource:
     Raises:
         InputError: arrays of different lengths, flags other than 0 and 1, or rows that are not in order.
     """
-    left = [name for name in arrays if name not in KNOWN]
     ends = [str(name) for name in (_found(TERMINALS, arrays), _found(TIMEOUTS, arrays)) if name]
     said = f"{path}: states are {_found(OBSERVATIONS, arrays)}; episodes end at {' and '.join(ends)}"
-    said += f"; left out: {', '.join(left[:12])}{', …' if len(left) > 12 else ''}" if left else ""
+    left = left_out([name for name in arrays if name not in KNOWN])
+    said += f"; {left}" if left else ""
     episodes = list(flat_episodes(arrays, path))
     cut = sum(not (each.terminated or each.truncated) for each in episodes[:-1]) if _found(NEXT, arrays) else 0
     said += f"; without a flag, {cut} end where the next observation is not that of the next row" if cut else ""
     return EpisodesSource(path, episodes, notes=[said])
 
 
+def left_out(names: Sequence[str]) -> str:
+    """Words for the user about entries of the data that are not read; "" if there are none."""
+    return f"left out: {', '.join(names[:12])}{', …' if len(names) > 12 else ''}" if names else ""
+
+
 def flat_episodes(arrays: Mapping[str, Any], path: str) -> Iterator[Episode]:
     """Yield the episodes of flat arrays in order. The arguments are those of `flat_source`."""
     states = _rows(OBSERVATIONS, arrays, path)
     assert states is not None  # all callers make sure that there are observations
-    count = _length(states)
+    count = length(states)
     following = _rows(NEXT, arrays, path)
     columns = {names: _rows(names, arrays, path) for names in (ACTIONS, REWARDS, TERMINALS, TIMEOUTS)}
     for names, column in columns.items():
         if isinstance(column, Mapping):
             raise InputError(f"{path}: {_found(names, arrays)} has parts; expected one array")
     for names, column in ((NEXT, following), *columns.items()):
-        if column is not None and _length(column) != count:
+        if column is not None and length(column) != count:
             raise InputError(
-                f"{path}: {_length(column)} {_found(names, arrays)} for {count} {_found(OBSERVATIONS, arrays)}; "
+                f"{path}: {length(column)} {_found(names, arrays)} for {count} {_found(OBSERVATIONS, arrays)}; "
                 "expected one for each row"
             )
     ends = {names: _flags(columns[names], f"{path}: {_found(names, arrays)}", count) for names in (TERMINALS, TIMEOUTS)}
@@ -77,7 +82,7 @@ def flat_episodes(arrays: Mapping[str, Any], path: str) -> Iterator[Episode]:
         others = [name for name in TERMINALS[TERMINALS.index(first) + 1 :] if name in arrays]
         for name in others:
             flags = _rows((name,), arrays, path)
-            if not isinstance(flags, Mapping) and _length(flags) == count:
+            if not isinstance(flags, Mapping) and length(flags) == count:
                 ends[TERMINALS] = ends[TERMINALS] | (_flags(flags, f"{path}: {name}", count) & ~ends[TIMEOUTS])
     if not count:
         raise InputError(f"{path}: no episodes; expected at least one row")
@@ -89,7 +94,7 @@ def flat_episodes(arrays: Mapping[str, Any], path: str) -> Iterator[Episode]:
     for number, (start, stop) in enumerate(bounds):
         own = _sliced(states, start, stop)
         if following is not None:
-            own = _joined(own, _sliced(following, stop - 1, stop), f"{path}: episode {number}")
+            own = with_last(own, _sliced(following, start, stop), f"{path}: episode {number}")
         steps = slice(start, stop if following is not None else stop - 1)
         actions, rewards = columns[ACTIONS], columns[REWARDS]
         yield Episode(
@@ -113,7 +118,7 @@ def _resets(states: Rows, following: Rows, over: NDArray[np.bool_], where: str) 
         InputError: an episode ends at more than half of the rows without a flag, as in a shuffled replay buffer.
     """
     if isinstance(states, Mapping) != isinstance(following, Mapping):
-        return np.zeros(len(over) - 1, np.bool_)  # `_joined` refuses parts in only one of the two
+        return np.zeros(len(over) - 1, np.bool_)  # `with_last` refuses parts in only one of the two
     pairs = (
         [(states[name], following[name]) for name in states if name in following]
         if isinstance(states, Mapping) and isinstance(following, Mapping)
@@ -152,7 +157,8 @@ def _found(names: Sequence[str], arrays: Mapping[str, Any]) -> str | None:
     return next((name for name in names if name in arrays), None)
 
 
-def _length(rows: Rows) -> int:
+def length(rows: Rows) -> int:
+    """The number of rows."""
     return len(next(iter(rows.values()))) if isinstance(rows, Mapping) else len(rows)
 
 
@@ -162,7 +168,13 @@ def _sliced(rows: Rows, start: int, stop: int) -> Rows:
     return rows[start:stop]
 
 
-def _joined(rows: Rows, last: Rows, where: str) -> Rows:
+def with_last(rows: Rows, following: Rows, where: str) -> Rows:
+    """Append the last row of the next observations to the observations of an episode.
+
+    Raises:
+        InputError: the observations and the next observations differ in their parts, shapes or types.
+    """
+    last = _sliced(following, length(following) - 1, length(following))
     if isinstance(rows, Mapping) and isinstance(last, Mapping):
         if set(rows) != set(last):
             odd = sorted(set(rows) ^ set(last))[0]

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.demos.foreign.cells import WORDS
+from grace_irl.demos.foreign.cells import WORDS, is_flag, marked
 from grace_irl.demos.foreign.columns import ROLES_OF_COLUMNS, Columns, is_table
 from grace_irl.demos.foreign.episode import Episode, EpisodesSource, parts_of, rows_of
 from grace_irl.demos.foreign.flat import (
     ACTIONS,
+    KNOWN,
+    NEXT,
     OBSERVATIONS,
     REWARDS,
     TERMINALS,
@@ -25,6 +27,9 @@ from grace_irl.demos.foreign.flat import (
     flat_episodes,
     flat_source,
     is_flat,
+    left_out,
+    length,
+    with_last,
 )
 from grace_irl.demos.foreign.table import Table, table_source
 from grace_irl.demos.held import HeldSource
@@ -38,6 +43,8 @@ EXPECTED = (
     f"Stable-Baselines3 ({page('python')})"
 )
 LONGEST_PATH = 4096
+BESIDE = [name for use in ("instruction", "task", "role", "split") for name in ROLES_OF_COLUMNS[use]]
+"""Names of the entries of an episode with one value for the whole episode."""
 
 
 def are_paths(value: Any) -> bool:
@@ -82,7 +89,7 @@ def source_of(value: Any, name: str, columns: Columns = Columns()) -> Source:
     if (table := _as_table(value, name)) is not None:
         return table_source(table, name, columns)
     if callable(iterate := getattr(value, "iterate_episodes", None)):  # a Minari dataset
-        return EpisodesSource(name, [*_each(iterate(), name)])
+        return _source(iterate(), name)
     if hasattr(value, "buffer_size") and hasattr(value, "observations"):
         return EpisodesSource(name, [*_of_buffer(value, name)])
     if isinstance(value, np.ndarray):
@@ -103,12 +110,19 @@ def source_of(value: Any, name: str, columns: Columns = Columns()) -> Source:
         return HeldSource(name, value)
     if items and all(isinstance(each, Trajectory | Demonstration) for each in items):
         return HeldSource(name, items)
-    return EpisodesSource(name, [*_each(items, name)])
+    return _source(items, name)
 
 
-def _each(items: Iterable[Any], name: str) -> Iterator[Episode]:
+def _source(items: Iterable[Any], name: str) -> EpisodesSource:
+    """The episodes of objects, mappings or arrays, with a note about the entries of mappings that are not read."""
+    episodes, keys = [], dict[str, None]()
     for number, item in enumerate(items):
-        yield _episode(item, f"{name}: episode {number}")
+        episodes.append(_episode(item, f"{name}: episode {number}"))
+        if isinstance(item, Mapping) and any(each in item for each in OBSERVATIONS):
+            keys |= dict.fromkeys(map(str, item))
+    read = {*KNOWN, *BESIDE, *(ROLES_OF_COLUMNS["goal"] if any(each.goals is not None for each in episodes) else ())}
+    left = left_out([key for key in keys if key not in read])
+    return EpisodesSource(name, episodes, notes=[f"{name}: {left}"] if left else [])
 
 
 def _episode(item: Any, where: str) -> Episode:
@@ -130,20 +144,26 @@ def _episode(item: Any, where: str) -> Episode:
 def _of_record(record: Mapping[Any, Any], where: str) -> Episode:
     """An episode from a mapping with keys such as "observations" and "actions", as in Gymnasium and Minari.
 
+    If there are as many observations as actions, the state after the last action comes from the next observations.
+    Without them, the last action is left out.
+
     If the mapping has no key for observations, all its entries are parts of the states. For example, the keys "arm" and
     "camera" give states with the parts "arm" and "camera".
     """
     known = {
         names: next((record[name] for name in names if name in record), None)
-        for names in (OBSERVATIONS, ACTIONS, REWARDS, TERMINALS, TIMEOUTS)
+        for names in (OBSERVATIONS, NEXT, ACTIONS, REWARDS, TERMINALS, TIMEOUTS)
     }
     if known[OBSERVATIONS] is None:
         if not record:
             raise InputError(f"{where}: an empty dict; expected observations, or an array for each part of the states")
         return Episode(parts_of(record, where), where)
     states = _states(known[OBSERVATIONS], where)
-    count = len(next(iter(states.values()))) if isinstance(states, Mapping) else len(states)
     actions = None if known[ACTIONS] is None else rows_of(known[ACTIONS], f"{where}, actions")
+    if known[NEXT] is not None and (actions is None or len(actions) == length(states)):
+        following = _states(known[NEXT], f"{where}, next observations")
+        states = with_last(states, following, where) if length(following) == length(states) else states
+    count = length(states)
     rewards = None if known[REWARDS] is None else rows_of(known[REWARDS], f"{where}, rewards")
     # With as many actions as states, the state after the last action is unknown, so the last action is left out.
     whole = actions is None or len(actions) != count
@@ -159,7 +179,27 @@ def _of_record(record: Mapping[Any, Any], where: str) -> Episode:
         task=_said(record, "task") or "default",
         role=WORDS.get(role.lower(), role) if (role := _said(record, "role")) else None,
         split=_said(record, "split"),
+        goals=_goals(record, count, where),
     )
+
+
+def _goals(record: Mapping[Any, Any], count: int, where: str) -> tuple[int, ...] | None:
+    """Indices of the goal states of an episode of `count` states; None if no entry holds a flag for each state.
+
+    Raises:
+        InputError: booleans that are more or fewer than the states.
+    """
+    for name in ROLES_OF_COLUMNS["goal"]:
+        flags = record.get(name)
+        flags = flags.tolist() if isinstance(flags, np.ndarray) else flags
+        column = _series(list(flags)) if isinstance(flags, list | tuple) else np.empty(0)
+        if len(column) == count and is_flag(column):
+            return marked(column, f"{where}, {name}")
+        if column.dtype.kind == "b":  # a list of numbers may be something else, such as a target position
+            raise InputError(
+                f"{where}: {len(column)} flags in {name!r} for {count} states; expected one for each: correct them"
+            )
+    return None
 
 
 def _said(record: Mapping[Any, Any], use: str) -> str:
@@ -215,7 +255,7 @@ def _of_array(array: NDArray[Any], name: str) -> EpisodesSource:
             f"{name}: an array of shape {array.shape}; expected one of episodes, steps and numbers, or a list of "
             f"arrays with one for each episode{hint}"
         )
-    return EpisodesSource(name, [*_each(list(array), name)])
+    return _source(array, name)
 
 
 def _of_mapping(value: Mapping[Any, Any], name: str, columns: Columns) -> EpisodesSource:
@@ -229,7 +269,7 @@ def _of_mapping(value: Mapping[Any, Any], name: str, columns: Columns) -> Episod
         if len({*counts.values()}) > 1:
             raise InputError(f"{name}: parts of {counts} episodes; expected as many in each part: correct the arrays")
         rows = [dict(zip(named, parts, strict=True)) for parts in zip(*named.values(), strict=True)]
-        return EpisodesSource(name, [*_each(rows, name)])
+        return _source(rows, name)
     raise InputError(
         f"{name}: a dict of {', '.join(map(repr, list(named)[:6])) or 'nothing'}; expected a list of dicts, one for "
         "each episode, a column of episodes, or observations with flags such as 'terminals' and 'timeouts'"

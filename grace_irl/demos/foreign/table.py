@@ -205,7 +205,7 @@ class _Layout:
             task=self._text("task", rows, where) or "default",
             role=self._role(rows, where),
             split=self._text("split", rows, where),
-            goals=None if goal is None else tuple(np.flatnonzero(self._marks("goal", goal)).tolist()),
+            goals=None if goal is None else cells.marked(goal, self._named("goal")),
             action_texts=self._words("action_text", slice(start, stop - 1), where),
             step_instructions=self._words("step_instruction", slice(start, stop - 1), where),
         )
@@ -259,7 +259,10 @@ class _Layout:
         return column is not None and ended(self._marks(role, column), self.beside[role], where)
 
     def _marks(self, role: str, column: NDArray[Any]) -> NDArray[np.bool_]:
-        return cells.flags(column, f"{self.path}: column {self.beside[role]!r}")
+        return cells.flags(column, self._named(role))
+
+    def _named(self, role: str) -> str:
+        return f"{self.path}: column {self.beside[role]!r}"
 
     def _text(self, role: str, rows: slice, where: str) -> str:
         column = self._beside(role, rows)

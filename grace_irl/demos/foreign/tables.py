@@ -137,7 +137,7 @@ def _csv(file: Path, delimiter: str, point: str) -> pa.Table:
         return arrow_csv.read_csv(
             stream,
             read_options=arrow_csv.ReadOptions(use_threads=False),
-            parse_options=arrow_csv.ParseOptions(delimiter=delimiter),
+            parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             convert_options=arrow_csv.ConvertOptions(decimal_point=point, strings_can_be_null=False),
         )
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import os
 import reprlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from grace_irl.contents import require_inside
 from grace_irl.demos.header import KEY, Header, require_numbers
 from grace_irl.demos.memory import Memory
-from grace_irl.demos.minari.layout import Layout, box_of, described
+from grace_irl.demos.minari.layout import TEXT_KEYS, Layout, box_of, described
 from grace_irl.demos.source import build, one_text, unicode_text
 from grace_irl.demos.spelling import Spelling
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, stated_role, stated_split
@@ -106,6 +106,28 @@ class Episodes(Protocol):
         ...
 
 
+def instructed_source(dataset: Any, memory: Memory, kind: str) -> MinariSource | None:
+    """The episodes of a dataset object of the library Minari, if a part of its observations is the instruction.
+
+    The episodes are those of the dataset's id. If the dataset was filtered, only the chosen episodes are read.
+
+    Args:
+        dataset: any object.
+        memory, kind: as for `MinariSource`.
+
+    Returns:
+        None for any other object, and for a dataset without an instruction.
+
+    Raises:
+        InputError: the dataset cannot be used.
+    """
+    parts = getattr(getattr(dataset, "observation_space", None), "spaces", ())
+    folder = getattr(getattr(dataset, "storage", None), "data_path", None)
+    if folder is None or not set(TEXT_KEYS) & set(parts):
+        return None
+    return MinariSource(Path(folder).parent, Path(folder), memory, kind, dataset.episode_indices.tolist())
+
+
 class MinariSource:
     """An open Minari dataset, with the interface of `grace_irl.demos.source.Source`.
 
@@ -115,12 +137,15 @@ class MinariSource:
         memory: memory limit of the whole set of demonstrations, which may have other files, too.
         kind: name of the kind of states in a `Dict` space, such as "grid"; "" to choose the kind by the parts of the
             `Dict`. This argument is ignored if the dataset has grace-irl's header, which names the kind.
+        chosen: indices of the episodes to read; None reads all episodes.
 
     Raises:
         InputError: a library for the dataset's format is not installed, or the dataset cannot be used.
     """
 
-    def __init__(self, path: Path, folder: Path, memory: Memory, kind: str = "") -> None:
+    def __init__(
+        self, path: Path, folder: Path, memory: Memory, kind: str = "", chosen: Sequence[int] | None = None
+    ) -> None:
         self.path = path
         # The user trusts only the folder that they named. If its subfolder `data` is a link to another folder, the
         # metadata lie outside the named folder, and are refused. If the user named the folder `data` itself, they trust
@@ -145,7 +170,8 @@ class MinariSource:
                 "expected jpeg_encoding=False: create the dataset again"
             )
         self._count = _count(about.get("total_episodes"), f"{path}: total_episodes")
-        if not self._count:
+        self._chosen = range(self._count) if chosen is None else chosen
+        if not len(self._chosen):
             raise InputError(f"{path}: no episodes; expected at least one trajectory")
         self.header = self._guessed(about) if stated is None else stated
         if self._actions.get("type") in NO_ACTIONS:
@@ -156,7 +182,7 @@ class MinariSource:
 
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
         """See `Source.demonstrations`."""
-        for index in range(self._count):
+        for index in self._chosen:
             where = f"{self.path}: episode {index}"
             with _whole(where):
                 demonstration = self._demonstration(index, where, role, allocate)

@@ -186,6 +186,15 @@ def test_a_csv_of_a_country_with_decimal_commas_is_read(tmp_path: Path) -> None:
     assert numbers(read(tmp_path / "set.csv")) == WHOLE
 
 
+def test_cells_of_a_csv_longer_than_a_block_may_hold_line_breaks(tmp_path: Path) -> None:
+    text = "go to\nthe door, and wait there\n" * 100
+    to_csv([{"episode": n // 2, "x": float(n), "instruction": text} for n in range(600)], tmp_path / "expert.csv")
+    assert (tmp_path / "expert.csv").stat().st_size > 1 << 20  # pyarrow reads CSV in blocks of this size
+    found = load([tmp_path / "expert.csv"])
+    assert len(found) == 300
+    assert {each.trajectory.extra_info for each in found} == {text}
+
+
 def test_names_of_columns_count_whatever_their_capitals_and_the_mark_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "set.csv").write_bytes("\ufeffEpisode,x\n0,0.5\n0,1.5\n1,2.5\n1,3.5\n".encode())
     assert numbers(read(tmp_path / "set.csv")) == WHOLE
@@ -219,14 +228,16 @@ def test_lines_of_whole_episodes_are_read(tmp_path: Path) -> None:
     assert found[0].trajectory.extra_info == "go"
 
 
-def test_lines_of_whole_episodes_say_roles_splits_and_instructions_as_tables_do(tmp_path: Path) -> None:
+def test_lines_of_whole_episodes_say_roles_splits_instructions_and_goals_as_tables_do(tmp_path: Path) -> None:
     path = tmp_path / "expert.jsonl"
     first = {"observations": [[1.0], [2.0]], "label": 0, "split": "held_out", "language_instruction": "go"}
     second = {"observations": [[1.0], [2.0]], "instruction": None, "is_expert": True, "task": None}
+    second["goal"] = [False, True]
     path.write_text("".join(json.dumps(each) + "\n" for each in (first, second)))
     one, two = load([path])
     assert (one.role, one.split, one.trajectory.extra_info, one.task) == ("negative", "held_out", "go", "default")
     assert (two.role, two.split, two.trajectory.extra_info, two.task) == ("expert", None, "", "default")
+    assert (one.goals, two.goals) == (None, (1,))
 
 
 def test_a_column_of_lists_holds_whole_states(tmp_path: Path) -> None:
@@ -352,6 +363,22 @@ def test_episodes_that_cannot_be_told_apart_are_refused(text: str, said: str, tm
     path.write_text(text)
     with pytest.raises(InputError, match=said):
         load([path])
+
+
+@pytest.mark.parametrize(
+    ("write", "name"), [(to_csv, "expert.csv"), (to_json_lines, "expert.jsonl"), (to_parquet, "expert.parquet")]
+)
+def test_an_episode_without_goal_flags_is_one_that_nobody_marked(
+    write: Callable[[Any, Path], None], name: str, tmp_path: Path
+) -> None:
+    flags = ([False, False, True], [False, False, False], [None, None, None])
+    states = [
+        {"episode": episode, "x": float(step), "y": 1.0, "goal": flag}
+        for episode, own in enumerate(flags)
+        for step, flag in enumerate(own)
+    ]
+    write(states, tmp_path / name)
+    assert [each.goals for each in load([tmp_path / name])] == [(2,), (), None]
 
 
 def test_flags_of_databases_end_episodes(tmp_path: Path) -> None:

@@ -108,6 +108,58 @@ def test_as_many_actions_as_states_lose_the_last_one() -> None:
     assert whole.trajectory.terminated
 
 
+def path(states: np.ndarray, **more: Any) -> dict[str, Any]:
+    """An episode with one row for each step, as rollout loops write it."""
+    ends = np.arange(1, len(states)) == len(states) - 1
+    return {
+        "observation": states[:-1],
+        "next_observation": states[1:],
+        "action": np.arange(len(states) - 1),
+        "reward": ends.astype(float),
+        "terminal": ends,
+        **more,
+    }
+
+
+def test_the_last_state_of_an_episode_is_its_last_next_observation() -> None:
+    (first,) = read([path(walks()[0])])
+    np.testing.assert_array_equal(first.trajectory.states, walks()[0])
+    assert first.trajectory.actions.tolist() == [0, 1, 2]
+    assert first.trajectory.rewards.tolist() == [0, 0, 1]
+    assert first.trajectory.terminated
+    named = {key: {"arm": rows, "grip": rows[:, 0]} for key, rows in path(walks()[0]).items() if "observation" in key}
+    (parts,) = read([path(walks()[0]) | named])
+    np.testing.assert_array_equal(parts.trajectory.states.parts["arm"], walks()[0])
+
+
+def test_next_observations_beside_all_states_add_none() -> None:
+    (first,) = read([path(walks()[0]) | {"observation": walks()[0]}])
+    np.testing.assert_array_equal(first.trajectory.states, walks()[0])
+    with pytest.raises(InputError, match=r"states of shape \(2,\) and next ones of shape \(1,\)"):
+        read([path(walks()[0]) | {"next_observation": walks()[0][1:, :1]}])
+
+
+@pytest.mark.parametrize("flags", [[0, 1, 0, 1], [None, True, False, True], np.array([0, 1, 0, 1], bool)])
+def test_an_episode_marks_its_goal_states(flags: Any) -> None:
+    first, second = read(
+        [{"observations": walks()[0], "goal": flags}, {"observations": walks()[1], "goal": [None] * 4}]
+    )
+    assert first.goals == (1, 3)
+    assert second.goals is None
+
+
+def test_goal_flags_that_are_not_one_for_each_state_are_refused() -> None:
+    with pytest.raises(InputError, match="episode 0: 3 flags in 'goal' for 4 states; expected one for each"):
+        read([path(walks()[0], goal=[False, False, True])])
+
+
+def test_what_is_not_read_of_an_episode_is_named() -> None:
+    found = in_memory((), [path(walks()[0], goal=[0.5, 0.5], image_obs=[], task="go", infos={})], ())
+    assert found is not None
+    assert found.notes == ("experts: left out: goal, image_obs, infos",)
+    assert found[0].goals is None
+
+
 def test_what_the_data_say_beside_the_states_is_kept() -> None:
     table = rows(walks(2))
     table |= {"role": ["negative"] * 8, "task": ["reach"] * 8, "instruction": ["go"] * 8, "reward": [1.0] * 8}
