@@ -45,6 +45,8 @@ EXPECTED = (
 LONGEST_PATH = 4096
 BESIDE = [name for use in ("instruction", "task", "role", "split") for name in ROLES_OF_COLUMNS[use]]
 """Names of the entries of an episode with one value for the whole episode."""
+GOALS = ("achieved_goal", "desired_goal")
+"""Parts of a state beside `observation`, in Gymnasium's environments with goals."""
 
 
 def are_paths(value: Any) -> bool:
@@ -120,7 +122,12 @@ def _source(items: Iterable[Any], name: str) -> EpisodesSource:
         episodes.append(_episode(item, f"{name}: episode {number}"))
         if isinstance(item, Mapping) and any(each in item for each in OBSERVATIONS):
             keys |= dict.fromkeys(map(str, item))
-    read = {*KNOWN, *BESIDE, *(ROLES_OF_COLUMNS["goal"] if any(each.goals is not None for each in episodes) else ())}
+    read = {
+        *KNOWN,
+        *BESIDE,
+        *GOALS,
+        *(ROLES_OF_COLUMNS["goal"] if any(each.goals is not None for each in episodes) else ()),
+    }
     left = left_out([key for key in keys if key not in read])
     return EpisodesSource(name, episodes, notes=[f"{name}: {left}"] if left else [])
 
@@ -147,6 +154,8 @@ def _of_record(record: Mapping[Any, Any], where: str) -> Episode:
     If there are as many observations as actions, the state after the last action comes from the next observations.
     Without them, the last action is left out.
 
+    With `GOALS` beside them, observations are parts of the states.
+
     If the mapping has no key for observations, all its entries are parts of the states. For example, the keys "arm" and
     "camera" give states with the parts "arm" and "camera".
     """
@@ -154,6 +163,8 @@ def _of_record(record: Mapping[Any, Any], where: str) -> Episode:
         names: next((record[name] for name in names if name in record), None)
         for names in (OBSERVATIONS, NEXT, ACTIONS, REWARDS, TERMINALS, TIMEOUTS)
     }
+    if known[OBSERVATIONS] is not None and (goals := {name: record[name] for name in GOALS if name in record}):
+        known |= {OBSERVATIONS: {"observation": known[OBSERVATIONS], **goals}, NEXT: None}
     if known[OBSERVATIONS] is None:
         if not record:
             raise InputError(f"{where}: an empty dict; expected observations, or an array for each part of the states")

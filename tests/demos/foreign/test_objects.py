@@ -160,6 +160,19 @@ def test_what_is_not_read_of_an_episode_is_named() -> None:
     assert found[0].goals is None
 
 
+def test_goals_beside_observations_are_parts_of_the_states() -> None:
+    parts = {"observation": walks()[0], "achieved_goal": walks()[0] + 1, "desired_goal": walks()[0] + 2}
+    whole, beside = in_memory((), [{"observations": parts}], ()), in_memory((), [parts], ())
+    assert whole is not None
+    assert beside is not None
+    assert beside.notes == ()
+    assert beside[0].trajectory.kind == whole[0].trajectory.kind == "record"
+    for name, part in parts.items():
+        np.testing.assert_array_equal(beside[0].trajectory.states.parts[name], part)
+    acting = read([parts | {"actions": np.zeros((4, 1)), "next_observations": walks()[0] + 3}])[0].trajectory
+    assert acting.num_steps == 3  # nothing says what the goals are after the last action
+
+
 def test_what_the_data_say_beside_the_states_is_kept() -> None:
     table = rows(walks(2))
     table |= {"role": ["negative"] * 8, "task": ["reach"] * 8, "instruction": ["go"] * 8, "reward": [1.0] * 8}
