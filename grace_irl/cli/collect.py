@@ -10,7 +10,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from grace_irl.cli.console import PlainConsole, print_json, require_new, say
-from grace_irl.cli.options import Kind, MaxMemory
+from grace_irl.cli.options import Kind, MaxMemory, mirrored
 from grace_irl.demos.files import Format, open_writer, save
 from grace_irl.demos.trajectory import Metadata, Role
 from grace_irl.errors import InputError, require_one_of
@@ -52,11 +52,12 @@ def collect(
         beside: dict[str, object] = {"env": env, "policy": policy, "episodes": episodes, "role": role, "out": out}
         beside |= {"seed": seed, "max-steps": max_steps, "keep-successes": keep_successes or None}
         beside |= {"near-miss": near_miss or None, "task": task, "format": format_}
+        beside |= {"kind": None if mirrored("kind", kind) else kind}
         if (name := next((name for name, value in beside.items() if value is not None), None)) is not None:
             raise InputError(f"--recipe beside --{name}; expected one or the other")
         from grace_irl.rl.recipe import run_recipe
 
-        for path, tally in run_recipe(recipe, force=force, kind=kind or ""):
+        for path, tally in run_recipe(recipe, force=force):
             _report(path, tally, as_json=json_)
         return
     given = {"--env": env, "--policy": policy, "--role": role, "--out": out}

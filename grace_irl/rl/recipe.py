@@ -36,7 +36,7 @@ class FileRecipe:
         keep_successes: whether to keep negative episodes that reached the goal.
         near_miss: whether the bot does another task than the instruction says (`grace_irl.rl.near_miss`).
         task: task name; "" takes the environment's id.
-        kind: name of the states' kind, such as "image"; "" takes the kind that the caller of `run_recipe` chose.
+        kind: name of the states' kind, such as "image"; "" chooses by the values of the states.
     """
 
     out: str
@@ -67,14 +67,12 @@ def read_recipe(path: str | Path) -> tuple[FileRecipe, ...]:
     return tuple(_file(table, f"{path}, file {number}") for number, table in enumerate(tables, 1))
 
 
-def run_recipe(path: str | Path, *, force: bool = False, kind: str = "") -> Iterator[tuple[Path, EpisodeTally]]:
+def run_recipe(path: str | Path, *, force: bool = False) -> Iterator[tuple[Path, EpisodeTally]]:
     """Collect and write each file of a recipe. Yield the file's path and the tally of its episodes.
 
     Args:
         path: the recipe.
         force: whether to overwrite files.
-        kind: name of the states' kind in files for which the recipe states none; "" chooses by the values of the
-            states.
 
     Raises:
         InputError: the recipe is invalid, or a file to write exists already and `force` is false.
@@ -99,7 +97,7 @@ def run_recipe(path: str | Path, *, force: bool = False, kind: str = "") -> Iter
             keep_successes=recipe.keep_successes,
             near_miss=recipe.near_miss,
             task=recipe.task or None,
-            kind=recipe.kind or kind,
+            kind=recipe.kind,
             tally=tally,
         )
         out = folder / recipe.out

@@ -212,6 +212,7 @@ def test_collect(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
                 ("--role", "expert"),
                 ("--out", "x.parquet"),
                 ("--seed", "0"),
+                ("--kind", "image"),
                 ("--max-steps", "4"),
                 ("--keep-successes",),
                 ("--near-miss",),

@@ -201,6 +201,27 @@ def test_an_open_dataset_of_minari_with_an_instruction_is_read_as_its_id(
     assert [each.trajectory.extra_info for each in short] == ["go to the grüne ball", "go to the blue ball"]
 
 
+def test_a_mission_of_minari_that_is_no_text_is_a_part_of_the_states(tmp_path: Path) -> None:
+    import minari
+    from gymnasium.spaces import Box, Dict, Discrete
+    from minari.data_collector.episode_buffer import EpisodeBuffer
+
+    buffer = EpisodeBuffer(
+        observations={"mission": np.arange(4), "image": np.zeros((4, 2), np.float32)},
+        actions=np.zeros((3, 1)),
+        rewards=[0.0] * 3,
+        terminations=[False] * 3,
+        truncations=[False, False, True],
+    )
+    space = Dict(mission=Discrete(5), image=Box(-9, 9, (2,), np.float32))
+    made = minari.create_dataset_from_buffers(
+        "numbered/mission-v0", [buffer], observation_space=space, action_space=Box(-1, 1, (1,))
+    )
+    found = in_memory((), made, ())
+    assert found is not None
+    assert found[0].trajectory.states.parts.keys() == {"mission", "image"}
+
+
 def test_minari_goal_observations_are_records(tmp_path: Path) -> None:
     import minari
     from gymnasium.spaces import Box, Dict

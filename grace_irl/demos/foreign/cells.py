@@ -140,18 +140,6 @@ def flags(column: NDArray[Any], where: str) -> NDArray[np.bool_]:
     return np.array([text in TRUE for text in texts])
 
 
-def marked(column: NDArray[Any], where: str) -> tuple[int, ...] | None:
-    """Indices of the rows that the flags of a column mark; None if no row has an entry.
-
-    `where` names the column in messages.
-
-    Raises:
-        InputError: a text that is no flag.
-    """
-    found = np.flatnonzero(flags(column, where))
-    return tuple(found.tolist()) if missing(column) < len(column) else None
-
-
 def missing(column: NDArray[Any]) -> int:
     """The number of rows without an entry."""
     if column.dtype.kind in "OU":

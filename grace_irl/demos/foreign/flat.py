@@ -31,7 +31,7 @@ KNOWN = (*OBSERVATIONS, *NEXT, *ACTIONS, *REWARDS, *TERMINALS, *TIMEOUTS)
 
 def is_flat(arrays: Mapping[str, Any]) -> bool:
     """Whether arrays are flat: some name is in `OBSERVATIONS`, and some other name is in `TERMINALS` or `TIMEOUTS`."""
-    return _found(OBSERVATIONS, arrays) is not None and any(name in arrays for name in (*TERMINALS, *TIMEOUTS))
+    return first_name(OBSERVATIONS, arrays) is not None and any(name in arrays for name in (*TERMINALS, *TIMEOUTS))
 
 
 def flat_source(arrays: Mapping[str, Any], path: str) -> EpisodesSource:
@@ -44,12 +44,12 @@ def flat_source(arrays: Mapping[str, Any], path: str) -> EpisodesSource:
     Raises:
         InputError: arrays of different lengths, flags other than 0 and 1, or rows that are not in order.
     """
-    ends = [str(name) for name in (_found(TERMINALS, arrays), _found(TIMEOUTS, arrays)) if name]
-    said = f"{path}: states are {_found(OBSERVATIONS, arrays)}; episodes end at {' and '.join(ends)}"
+    ends = [str(name) for name in (first_name(TERMINALS, arrays), first_name(TIMEOUTS, arrays)) if name]
+    said = f"{path}: states are {first_name(OBSERVATIONS, arrays)}; episodes end at {' and '.join(ends)}"
     left = left_out([name for name in arrays if name not in KNOWN])
     said += f"; {left}" if left else ""
     episodes = list(flat_episodes(arrays, path))
-    cut = sum(not (each.terminated or each.truncated) for each in episodes[:-1]) if _found(NEXT, arrays) else 0
+    cut = sum(not (each.terminated or each.truncated) for each in episodes[:-1]) if first_name(NEXT, arrays) else 0
     said += f"; without a flag, {cut} end where the next observation is not that of the next row" if cut else ""
     return EpisodesSource(path, episodes, notes=[said])
 
@@ -68,15 +68,17 @@ def flat_episodes(arrays: Mapping[str, Any], path: str) -> Iterator[Episode]:
     columns = {names: _rows(names, arrays, path) for names in (ACTIONS, REWARDS, TERMINALS, TIMEOUTS)}
     for names, column in columns.items():
         if isinstance(column, Mapping):
-            raise InputError(f"{path}: {_found(names, arrays)} has parts; expected one array")
+            raise InputError(f"{path}: {first_name(names, arrays)} has parts; expected one array")
     for names, column in ((NEXT, following), *columns.items()):
         if column is not None and length(column) != count:
             raise InputError(
-                f"{path}: {length(column)} {_found(names, arrays)} for {count} {_found(OBSERVATIONS, arrays)}; "
+                f"{path}: {length(column)} {first_name(names, arrays)} for {count} {first_name(OBSERVATIONS, arrays)}; "
                 "expected one for each row"
             )
-    ends = {names: _flags(columns[names], f"{path}: {_found(names, arrays)}", count) for names in (TERMINALS, TIMEOUTS)}
-    first = _found(TERMINALS, arrays)
+    ends = {
+        names: _flags(columns[names], f"{path}: {first_name(names, arrays)}", count) for names in (TERMINALS, TIMEOUTS)
+    }
+    first = first_name(TERMINALS, arrays)
     if first is not None and not ends[TERMINALS].any():
         # The first array of terminal flags marks no end. Another one may, such as `dones` beside `terminals`.
         others = [name for name in TERMINALS[TERMINALS.index(first) + 1 :] if name in arrays]
@@ -88,7 +90,7 @@ def flat_episodes(arrays: Mapping[str, Any], path: str) -> Iterator[Episode]:
         raise InputError(f"{path}: no episodes; expected at least one row")
     over = ends[TERMINALS] | ends[TIMEOUTS]
     if following is not None:
-        over[:-1] |= _resets(states, following, over, f"{path}: {_found(NEXT, arrays)}")
+        over[:-1] |= _resets(states, following, over, f"{path}: {first_name(NEXT, arrays)}")
     starts = [0, *(np.flatnonzero(over) + 1).tolist()]
     bounds = pairwise(starts if starts[-1] == count else [*starts, count])
     for number, (start, stop) in enumerate(bounds):
@@ -96,14 +98,14 @@ def flat_episodes(arrays: Mapping[str, Any], path: str) -> Iterator[Episode]:
         if following is not None:
             own = with_last(own, _sliced(following, start, stop), f"{path}: episode {number}")
         steps = slice(start, stop if following is not None else stop - 1)
-        actions, rewards = columns[ACTIONS], columns[REWARDS]
+        actions, rewards, paid = columns[ACTIONS], columns[REWARDS], first_name(REWARDS, arrays)
         yield Episode(
             own,
             f"{path}: episode {number}",
             actions=None if actions is None else actions[steps],
             rewards=None
             if rewards is None
-            else step_rewards(column_of(rewards[start:stop], f"{path}: {_found(REWARDS, arrays)}"), steps.stop - start),
+            else step_rewards(column_of(rewards[start:stop], f"{path}: {paid}"), steps.stop - start),
             terminated=bool(ends[TERMINALS][stop - 1]) and following is not None,
             truncated=bool(ends[TIMEOUTS][stop - 1]),
         )
@@ -145,7 +147,7 @@ Rows = NDArray[Any] | Mapping[str, NDArray[Any]]
 
 def _rows(names: Sequence[str], arrays: Mapping[str, Any], path: str) -> Any:
     """The entry under the first name that `arrays` has, as an array or a map of arrays; None if it has none of them."""
-    name = _found(names, arrays)
+    name = first_name(names, arrays)
     if name is None:
         return None
     value = arrays[name]
@@ -153,7 +155,8 @@ def _rows(names: Sequence[str], arrays: Mapping[str, Any], path: str) -> Any:
     return parts_of(value, where) if isinstance(value, Mapping) else rows_of(value, where)
 
 
-def _found(names: Sequence[str], arrays: Mapping[str, Any]) -> str | None:
+def first_name(names: Sequence[str], arrays: Mapping[Any, Any]) -> str | None:
+    """The first of these names that the arrays have; None if they have none of them."""
     return next((name for name in names if name in arrays), None)
 
 

@@ -13,28 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.demos.foreign.cells import WORDS, is_flag, marked
-from grace_irl.demos.foreign.columns import ROLES_OF_COLUMNS, Columns, is_table
-from grace_irl.demos.foreign.episode import Episode, EpisodesSource, parts_of, rows_of
+from grace_irl.demos.foreign.columns import Columns, is_table
+from grace_irl.demos.foreign.episode import Episode, EpisodesSource
 from grace_irl.demos.foreign.flat import (
-    ACTIONS,
-    KNOWN,
-    NEXT,
-    OBSERVATIONS,
-    REWARDS,
-    TERMINALS,
-    TIMEOUTS,
     flat_episodes,
     flat_source,
     is_flat,
     left_out,
-    length,
-    with_last,
 )
+from grace_irl.demos.foreign.mapping import episode_of, states_of
 from grace_irl.demos.foreign.table import Table, table_source
 from grace_irl.demos.held import HeldSource
 from grace_irl.demos.source import Source
-from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory, step_rewards
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.pages import page
 
@@ -43,10 +34,6 @@ EXPECTED = (
     f"Stable-Baselines3 ({page('python')})"
 )
 LONGEST_PATH = 4096
-BESIDE = [name for use in ("instruction", "task", "role", "split") for name in ROLES_OF_COLUMNS[use]]
-"""Names of the entries of an episode with one value for the whole episode."""
-GOALS = ("achieved_goal", "desired_goal")
-"""Parts of a state beside `observation`, in Gymnasium's environments with goals."""
 
 
 def are_paths(value: Any) -> bool:
@@ -117,146 +104,29 @@ def source_of(value: Any, name: str, columns: Columns = Columns()) -> Source:
 
 def _source(items: Iterable[Any], name: str) -> EpisodesSource:
     """The episodes of objects, mappings or arrays, with a note about the entries of mappings that are not read."""
-    episodes, keys = [], dict[str, None]()
+    episodes, unread = [], dict[str, None]()
     for number, item in enumerate(items):
-        episodes.append(_episode(item, f"{name}: episode {number}"))
-        if isinstance(item, Mapping) and any(each in item for each in OBSERVATIONS):
-            keys |= dict.fromkeys(map(str, item))
-    read = {
-        *KNOWN,
-        *BESIDE,
-        *GOALS,
-        *(ROLES_OF_COLUMNS["goal"] if any(each.goals is not None for each in episodes) else ()),
-    }
-    left = left_out([key for key in keys if key not in read])
-    return EpisodesSource(name, episodes, notes=[f"{name}: {left}"] if left else [])
+        episode, left = _episode(item, f"{name}: episode {number}")
+        episodes.append(episode)
+        unread |= dict.fromkeys(left)
+    said = left_out([*unread])
+    return EpisodesSource(name, episodes, notes=[f"{name}: {said}"] if said else [])
 
 
-def _episode(item: Any, where: str) -> Episode:
-    """One episode from an object, a mapping or an array of states."""
+def _episode(item: Any, where: str) -> tuple[Episode, list[str]]:
+    """One episode from an object, a mapping or an array of states, and the entries of a mapping that are not read."""
     if isinstance(item, Mapping):
-        return _of_record(item, where)
+        return episode_of(item, where)
     for states, actions, rewards in (("obs", "acts", "rews"), ("observations", "actions", "rewards")):
         if hasattr(item, states):
             known = {"observations": getattr(item, states), "actions": getattr(item, actions, None)}
             known |= {"rewards": getattr(item, rewards, None)}
             known |= {"terminations": getattr(item, "terminations", getattr(item, "terminal", None))}
             known |= {"truncations": getattr(item, "truncations", None)}
-            return _of_record({key: value for key, value in known.items() if value is not None}, where)
+            return episode_of({key: value for key, value in known.items() if value is not None}, where)
     if isinstance(item, str | bytes | int | float) or not isinstance(item, Sequence | np.ndarray):
         raise InputError(f"{where}: {type(item).__name__} {str(item)[:40]!r}; expected {EXPECTED}")
-    return Episode(_states(item, where), where)
-
-
-def _of_record(record: Mapping[Any, Any], where: str) -> Episode:
-    """An episode from a mapping with keys such as "observations" and "actions", as in Gymnasium and Minari.
-
-    If there are as many observations as actions, the state after the last action comes from the next observations.
-    Without them, the last action is left out.
-
-    With `GOALS` beside them, observations are parts of the states.
-
-    If the mapping has no key for observations, all its entries are parts of the states. For example, the keys "arm" and
-    "camera" give states with the parts "arm" and "camera".
-    """
-    known = {
-        names: next((record[name] for name in names if name in record), None)
-        for names in (OBSERVATIONS, NEXT, ACTIONS, REWARDS, TERMINALS, TIMEOUTS)
-    }
-    if known[OBSERVATIONS] is not None and (goals := {name: record[name] for name in GOALS if name in record}):
-        known |= {OBSERVATIONS: {"observation": known[OBSERVATIONS], **goals}, NEXT: None}
-    if known[OBSERVATIONS] is None:
-        if not record:
-            raise InputError(f"{where}: an empty dict; expected observations, or an array for each part of the states")
-        return Episode(parts_of(record, where), where)
-    states = _states(known[OBSERVATIONS], where)
-    actions = None if known[ACTIONS] is None else rows_of(known[ACTIONS], f"{where}, actions")
-    if known[NEXT] is not None and (actions is None or len(actions) == length(states)):
-        following = _states(known[NEXT], f"{where}, next observations")
-        states = with_last(states, following, where) if length(following) == length(states) else states
-    count = length(states)
-    rewards = None if known[REWARDS] is None else rows_of(known[REWARDS], f"{where}, rewards")
-    # With as many actions as states, the state after the last action is unknown, so the last action is left out.
-    whole = actions is None or len(actions) != count
-    ended = _ended(known[TERMINALS])
-    return Episode(
-        states,
-        where,
-        actions=actions if whole or actions is None else actions[:-1],
-        rewards=None if rewards is None else step_rewards(rewards.reshape(-1)[: None if whole else count], count - 1),
-        terminated=ended and whole,
-        truncated=_ended(known[TIMEOUTS]),
-        instruction=_said(record, "instruction"),
-        task=_said(record, "task") or "default",
-        role=WORDS.get(role.lower(), role) if (role := _said(record, "role")) else None,
-        split=_said(record, "split"),
-        goals=_goals(record, count, where),
-    )
-
-
-def _goals(record: Mapping[Any, Any], count: int, where: str) -> tuple[int, ...] | None:
-    """Indices of the goal states of an episode of `count` states; None if no entry holds a flag for each state.
-
-    Raises:
-        InputError: booleans that are more or fewer than the states.
-    """
-    for name in ROLES_OF_COLUMNS["goal"]:
-        flags = record.get(name)
-        flags = flags.tolist() if isinstance(flags, np.ndarray) else flags
-        column = _series(list(flags)) if isinstance(flags, list | tuple) else np.empty(0)
-        if len(column) == count and is_flag(column):
-            return marked(column, f"{where}, {name}")
-        if column.dtype.kind == "b":  # a list of numbers may be something else, such as a target position
-            raise InputError(
-                f"{where}: {len(column)} flags in {name!r} for {count} states; expected one for each: correct them"
-            )
-    return None
-
-
-def _said(record: Mapping[Any, Any], use: str) -> str:
-    """The first text, number or flag under one of the keys `ROLES_OF_COLUMNS[use]`, as text; "" if there is none."""
-    for name in ROLES_OF_COLUMNS[use]:
-        value = record.get(name)
-        if isinstance(value, str | bool | int | float | np.generic):
-            return str(value).strip() if use != "instruction" else str(value)
-    return ""
-
-
-def _states(value: Any, where: str) -> NDArray[Any] | Mapping[str, NDArray[Any]]:
-    """The states of an episode, as an array. If the states have named parts, return a map from part names to arrays.
-
-    `value` holds states with named parts as one mapping of arrays, or as a list with one mapping per state.
-    """
-    if isinstance(value, Mapping):
-        return parts_of(value, where)
-    mapped = getattr(value, "_d", None)  # imitation's DictObs
-    if isinstance(mapped, Mapping):
-        return parts_of(mapped, where)
-    if isinstance(value, list | tuple) and value and isinstance(value[0], Mapping):
-        rows = [parts_of_state(each, f"{where}, state {step}") for step, each in enumerate(value)]
-        for step, row in enumerate(rows):
-            if row.keys() != rows[0].keys():
-                raise InputError(
-                    f"{where}, state {step}: parts {', '.join(map(repr, row))}; expected those of state 0: "
-                    f"{', '.join(map(repr, rows[0]))}"
-                )
-        return {key: rows_of([row[key] for row in rows], f"{where}, part {key!r}") for key in rows[0]}
-    return rows_of(value, where)
-
-
-def parts_of_state(value: Mapping[Any, Any], where: str, prefix: str = "") -> dict[str, Any]:
-    """Flatten one state, a nested mapping, to a map from names such as "arm/joints" to values."""
-    found: dict[str, Any] = {}
-    for key, part in value.items():
-        if isinstance(part, Mapping):
-            found |= parts_of_state(part, where, f"{prefix}{key}/")
-        else:
-            found[f"{prefix}{key}"] = part
-    return found
-
-
-def _ended(flags: Any) -> bool:
-    return flags is not None and bool(np.any(np.asarray(flags, np.bool_)))
+    return Episode(states_of(item, where), where), []
 
 
 def _of_array(array: NDArray[Any], name: str) -> EpisodesSource:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -191,7 +192,6 @@ class _Layout:
         where = f"{self.path}: episode {number}"
         rows, steps = slice(start, stop), stop - start - 1
         reward = self._beside("reward", rows)
-        goal = self._beside("goal", rows)
         return Episode(
             self._states(rows, where),
             where,
@@ -205,7 +205,7 @@ class _Layout:
             task=self._text("task", rows, where) or "default",
             role=self._role(rows, where),
             split=self._text("split", rows, where),
-            goals=None if goal is None else cells.marked(goal, self._named("goal")),
+            goals=self._goals(rows),
             action_texts=self._words("action_text", slice(start, stop - 1), where),
             step_instructions=self._words("step_instruction", slice(start, stop - 1), where),
         )
@@ -250,6 +250,20 @@ class _Layout:
         if len(columns) == 1:
             return columns[0]
         return np.column_stack([column.reshape(len(column), -1) for column in columns])
+
+    def _goals(self, rows: slice) -> tuple[int, ...] | None:
+        """Indices of the goal states of an episode; None if nobody marked any."""
+        column = self._beside("goal", rows)
+        if column is None or (cells.missing(column) == len(column) and not self._only_goals):
+            return None
+        return tuple(np.flatnonzero(cells.flags(column, self._named("goal"))).tolist())
+
+    @cached_property
+    def _only_goals(self) -> bool:
+        """Whether the table marks goal states and leaves all others blank, so that a blank means no goal."""
+        column = self.table[self.beside["goal"]]
+        filled = len(column) - cells.missing(column)
+        return bool(0 < filled < len(column) and cells.flags(column, self._named("goal")).sum() == filled)
 
     def _beside(self, role: str, rows: slice) -> NDArray[Any] | None:
         return self.table[self.beside[role]][rows] if role in self.beside else None

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
 import os
 import re
+import sys
 import zlib
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
@@ -133,13 +137,46 @@ def _require(memory: Memory, nbytes: int, file: Path) -> None:
 
 
 def _csv(file: Path, delimiter: str, point: str) -> pa.Table:
+    # Arrow parses blocks of a file, and must know if a cell with a line break may lie in two of them. It accepts any
+    # quotes, so it could take many rows for one cell with line breaks.
+    try:
+        table = _parsed(file, delimiter, point)
+    except pa.ArrowInvalid:
+        if not _is_whole(file, delimiter):
+            raise
+        return _parsed(file, delimiter, point, line_breaks=True)
+    if _has_line_breaks(table) and not _is_whole(file, delimiter):
+        raise pa.ArrowInvalid("a quoted cell ends in another row, within a cell")
+    return table
+
+
+def _parsed(file: Path, delimiter: str, point: str, *, line_breaks: bool = False) -> pa.Table:
     with _opened(file) as stream:
         return arrow_csv.read_csv(
             stream,
             read_options=arrow_csv.ReadOptions(use_threads=False),
-            parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=line_breaks),
             convert_options=arrow_csv.ConvertOptions(decimal_point=point, strings_can_be_null=False),
         )
+
+
+def _has_line_breaks(table: pa.Table) -> bool:
+    places = [place for place, kind in enumerate(table.schema.types) if pa.types.is_string(kind)]
+    return any(pc.any(pc.match_substring(table.column(place), "\n")).as_py() for place in places)
+
+
+def _is_whole(file: Path, delimiter: str) -> bool:
+    """Whether all quotes of a CSV file enclose whole cells, and all rows have as many cells."""
+    limit = csv.field_size_limit(sys.maxsize)
+    try:
+        with io.TextIOWrapper(_opened(file), encoding="utf-8", newline="") as text:
+            rows = csv.reader(text, delimiter=delimiter, strict=True)
+            width = len(next(rows, ()))
+            return all(len(row) == width for row in rows if row)
+    except (csv.Error, UnicodeDecodeError):
+        return False
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _has_decimal_commas(table: pa.Table) -> bool:

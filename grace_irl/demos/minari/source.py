@@ -121,9 +121,9 @@ def instructed_source(dataset: Any, memory: Memory, kind: str) -> MinariSource |
     Raises:
         InputError: the dataset cannot be used.
     """
-    parts = getattr(getattr(dataset, "observation_space", None), "spaces", ())
+    parts = getattr(getattr(dataset, "observation_space", None), "spaces", {})
     folder = getattr(getattr(dataset, "storage", None), "data_path", None)
-    if folder is None or not set(TEXT_KEYS) & set(parts):
+    if folder is None or not any(type(parts.get(name)).__name__ == "Text" for name in TEXT_KEYS):
         return None
     return MinariSource(Path(folder).parent, Path(folder), memory, kind, dataset.episode_indices.tolist())
 

@@ -195,6 +195,15 @@ def test_cells_of_a_csv_longer_than_a_block_may_hold_line_breaks(tmp_path: Path)
     assert {each.trajectory.extra_info for each in found} == {text}
 
 
+def test_quotes_that_nothing_closes_do_not_swallow_the_rows_between_them(tmp_path: Path) -> None:
+    lines = [f"{row // 30},{row},0.25,fine\n" for row in range(60_000)]
+    for row in (1_000, 59_000):
+        lines[row] = lines[row].replace("fine", '"oops')
+    (tmp_path / "expert.csv").write_text("".join(["episode,x,y,note\n", *lines]))
+    with pytest.raises(InputError, match="not readable as CSV"):
+        load([tmp_path / "expert.csv"])
+
+
 def test_names_of_columns_count_whatever_their_capitals_and_the_mark_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "set.csv").write_bytes("\ufeffEpisode,x\n0,0.5\n0,1.5\n1,2.5\n1,3.5\n".encode())
     assert numbers(read(tmp_path / "set.csv")) == WHOLE
@@ -379,6 +388,22 @@ def test_an_episode_without_goal_flags_is_one_that_nobody_marked(
     ]
     write(states, tmp_path / name)
     assert [each.goals for each in load([tmp_path / name])] == [(2,), (), None]
+
+
+@pytest.mark.parametrize(
+    ("write", "name"), [(to_csv, "expert.csv"), (to_json_lines, "expert.jsonl"), (to_parquet, "expert.parquet")]
+)
+def test_blank_cells_beside_goals_that_alone_are_marked_mean_no_goal(
+    write: Callable[[Any, Path], None], name: str, tmp_path: Path
+) -> None:
+    flags = ([None, None, 1], [None, None, None], [None, 1, None])
+    states = [
+        {"episode": episode, "x": float(step), "y": 1.0, "goal": flag}
+        for episode, own in enumerate(flags)
+        for step, flag in enumerate(own)
+    ]
+    write(states, tmp_path / name)
+    assert [each.goals for each in load([tmp_path / name])] == [(2,), (), (1,)]
 
 
 def test_flags_of_databases_end_episodes(tmp_path: Path) -> None:

@@ -135,11 +135,30 @@ def test_the_last_state_of_an_episode_is_its_last_next_observation() -> None:
 def test_next_observations_beside_all_states_add_none() -> None:
     (first,) = read([path(walks()[0]) | {"observation": walks()[0]}])
     np.testing.assert_array_equal(first.trajectory.states, walks()[0])
-    with pytest.raises(InputError, match=r"states of shape \(2,\) and next ones of shape \(1,\)"):
-        read([path(walks()[0]) | {"next_observation": walks()[0][1:, :1]}])
 
 
-@pytest.mark.parametrize("flags", [[0, 1, 0, 1], [None, True, False, True], np.array([0, 1, 0, 1], bool)])
+@pytest.mark.parametrize(
+    "following",
+    [
+        walks()[0][1:, :1],
+        [*walks()[0][1:-1].tolist(), None],
+        np.full((3, 2), np.nan),
+        {"arm": walks()[0][1:]},
+        walks()[0][1:].astype(str),
+        walks()[0][1:] + 0.5,
+    ],
+    ids=["another shape", "null", "nan", "parts", "texts", "fractions beside integers"],
+)
+def test_a_last_next_observation_that_is_no_state_is_left_out_with_the_last_action(following: Any) -> None:
+    states = walks()[0][:-1].astype(np.int64)
+    found = in_memory((), [path(walks()[0]) | {"observation": states, "next_observation": following}], ())
+    assert found is not None
+    np.testing.assert_array_equal(found[0].trajectory.states, states)
+    assert found[0].trajectory.num_steps == 2
+    assert found.notes == ("experts: left out: next_observation",)
+
+
+@pytest.mark.parametrize("flags", [[None, True, False, True], np.array([0, 1, 0, 1], bool)])
 def test_an_episode_marks_its_goal_states(flags: Any) -> None:
     first, second = read(
         [{"observations": walks()[0], "goal": flags}, {"observations": walks()[1], "goal": [None] * 4}]
@@ -148,9 +167,12 @@ def test_an_episode_marks_its_goal_states(flags: Any) -> None:
     assert second.goals is None
 
 
-def test_goal_flags_that_are_not_one_for_each_state_are_refused() -> None:
-    with pytest.raises(InputError, match="episode 0: 3 flags in 'goal' for 4 states; expected one for each"):
-        read([path(walks()[0], goal=[False, False, True])])
+@pytest.mark.parametrize("flags", [[False, False, True], [0, 0, 1, 0], [0.5, 0.5], np.array([True]), "reach"])
+def test_what_may_be_something_else_than_a_flag_for_each_state_is_left_out(flags: Any) -> None:
+    found = in_memory((), [path(walks()[0], goal=flags)], ())
+    assert found is not None
+    assert found[0].goals is None
+    assert found.notes == ("experts: left out: goal",)
 
 
 def test_what_is_not_read_of_an_episode_is_named() -> None:
@@ -169,8 +191,26 @@ def test_goals_beside_observations_are_parts_of_the_states() -> None:
     assert beside[0].trajectory.kind == whole[0].trajectory.kind == "record"
     for name, part in parts.items():
         np.testing.assert_array_equal(beside[0].trajectory.states.parts[name], part)
-    acting = read([parts | {"actions": np.zeros((4, 1)), "next_observations": walks()[0] + 3}])[0].trajectory
-    assert acting.num_steps == 3  # nothing says what the goals are after the last action
+    following = {f"next_{name}": part + 3 for name, part in parts.items()}
+    acting = {"actions": np.zeros((4, 1)), "terminated": True}
+    (last,) = read([parts | following | acting])
+    assert last.trajectory.num_steps == 4
+    assert last.trajectory.terminated
+    assert last.trajectory.states.parts["achieved_goal"][-1].tolist() == (walks()[0][-1] + 4).tolist()
+    (last,) = read([parts | {"next_observation": {name: part + 3 for name, part in parts.items()}} | acting])
+    assert last.trajectory.states.parts["desired_goal"][-1].tolist() == (walks()[0][-1] + 5).tolist()
+    alone = in_memory((), [parts | {"next_observation": walks()[0]} | acting], ())
+    assert alone is not None
+    assert alone[0].trajectory.num_steps == 3  # nothing says what the goals are after the last action
+    assert alone.notes == ("experts: left out: next_observation",)
+
+
+@pytest.mark.parametrize("goal", [[1.0, 2.0, 3.0], [1.0, 2.0, 3.0, 4.0], "reach", None, walks()[0][1:]])
+def test_goals_that_are_not_one_for_each_observation_are_left_out(goal: Any) -> None:
+    found = in_memory((), [{"observation": walks()[0], "achieved_goal": walks()[0], "desired_goal": goal}], ())
+    assert found is not None
+    np.testing.assert_array_equal(found[0].trajectory.states, walks()[0])
+    assert found.notes == ("experts: left out: achieved_goal, desired_goal",)
 
 
 def test_what_the_data_say_beside_the_states_is_kept() -> None:

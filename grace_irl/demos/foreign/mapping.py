@@ -1,0 +1,206 @@
+"""One episode as a mapping with keys such as "observations" and "actions", as in Gymnasium and Minari."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.foreign.cells import WORDS
+from grace_irl.demos.foreign.columns import ROLES_OF_COLUMNS
+from grace_irl.demos.foreign.episode import Episode, parts_of, rows_of
+from grace_irl.demos.foreign.flat import (
+    ACTIONS,
+    NEXT,
+    OBSERVATIONS,
+    REWARDS,
+    TERMINALS,
+    TIMEOUTS,
+    Rows,
+    first_name,
+    length,
+)
+from grace_irl.demos.trajectory import step_rewards
+from grace_irl.errors import InputError
+
+SPOKEN = ("instruction", "task", "role", "split")
+"""Uses of the entries of an episode that hold one value for the whole episode."""
+GOALS = ("achieved_goal", "desired_goal")
+"""Parts of a state beside `observation`, in Gymnasium's environments with goals."""
+
+
+def episode_of(record: Mapping[Any, Any], where: str) -> tuple[Episode, list[str]]:
+    """The episode of a mapping, and the names of the entries that are not read.
+
+    If there are as many observations as actions, the state after the last action comes from the next observations. If
+    they hold no such state, the last action is left out.
+
+    If the mapping has `GOALS` with a row for each observation, all of them are parts of the states. If it has no key
+    for observations, all its entries are parts of the states. For example, the keys "arm" and "camera" give states with
+    the parts "arm" and "camera".
+
+    Args:
+        record: the mapping.
+        where: the episode, for messages.
+
+    Raises:
+        InputError: an empty mapping, or entries that cannot be used.
+    """
+    names = {names: first_name(names, record) for names in (OBSERVATIONS, NEXT, ACTIONS, REWARDS, TERMINALS, TIMEOUTS)}
+    known = {key: None if name is None else record[name] for key, name in names.items()}
+    if known[OBSERVATIONS] is None:
+        if not record:
+            raise InputError(f"{where}: an empty dict; expected observations, or an array for each part of the states")
+        return Episode(parts_of(record, where), where), []
+    read = {name for name in names.values() if name is not None}
+    goals = {} if isinstance(known[OBSERVATIONS], Mapping) else _goal_parts(record, known[OBSERVATIONS])
+    following = known[NEXT]
+    if goals:
+        known[OBSERVATIONS] = {"observation": known[OBSERVATIONS], **goals}
+        after = {name: record.get(f"next_{name}") for name in goals}
+        if following is not None and not isinstance(following, Mapping):
+            following = {"observation": following, **after}
+        read |= {*goals, *(f"next_{name}" for name in goals)}
+    states = states_of(known[OBSERVATIONS], where)
+    actions = None if known[ACTIONS] is None else rows_of(known[ACTIONS], f"{where}, actions")
+    if following is not None and (actions is None or len(actions) == length(states)):
+        longer = _with_last(states, following, where)
+        if longer is None:
+            read -= {str(names[NEXT]), *(f"next_{name}" for name in GOALS)}
+        states = states if longer is None else longer
+    count = length(states)
+    rewards = None if known[REWARDS] is None else rows_of(known[REWARDS], f"{where}, rewards")
+    # With as many actions as states, the state after the last action is unknown, so the last action is left out.
+    whole = actions is None or len(actions) != count
+    said = {use: _said(record, use, read) for use in SPOKEN}
+    episode = Episode(
+        states,
+        where,
+        actions=actions if whole or actions is None else actions[:-1],
+        rewards=None if rewards is None else step_rewards(rewards.reshape(-1)[: None if whole else count], count - 1),
+        terminated=_ended(known[TERMINALS]) and whole,
+        truncated=_ended(known[TIMEOUTS]),
+        instruction=said["instruction"],
+        task=said["task"].strip() or "default",
+        role=WORDS.get(role.lower(), role) if (role := said["role"].strip()) else None,
+        split=said["split"].strip(),
+        goals=_goal_states(record, count, read),
+    )
+    return episode, [str(name) for name in record if name not in read]
+
+
+def states_of(value: Any, where: str) -> Rows:
+    """The states of an episode, as an array. If the states have named parts, return a map from part names to arrays.
+
+    `value` holds states with named parts as one mapping of arrays, or as a list with one mapping per state.
+
+    Raises:
+        InputError: values that cannot be states.
+    """
+    if isinstance(value, Mapping):
+        return parts_of(value, where)
+    mapped = getattr(value, "_d", None)  # imitation's DictObs
+    if isinstance(mapped, Mapping):
+        return parts_of(mapped, where)
+    if isinstance(value, list | tuple) and value and isinstance(value[0], Mapping):
+        rows = [_parts_of_state(each, f"{where}, state {step}") for step, each in enumerate(value)]
+        for step, row in enumerate(rows):
+            if row.keys() != rows[0].keys():
+                raise InputError(
+                    f"{where}, state {step}: parts {', '.join(map(repr, row))}; expected those of state 0: "
+                    f"{', '.join(map(repr, rows[0]))}"
+                )
+        return {key: rows_of([row[key] for row in rows], f"{where}, part {key!r}") for key in rows[0]}
+    return rows_of(value, where)
+
+
+def _parts_of_state(value: Mapping[Any, Any], where: str, prefix: str = "") -> dict[str, Any]:
+    """Flatten one state, a nested mapping, to a map from names such as "arm/joints" to values."""
+    found: dict[str, Any] = {}
+    for key, part in value.items():
+        if isinstance(part, Mapping):
+            found |= _parts_of_state(part, where, f"{prefix}{key}/")
+        else:
+            found[f"{prefix}{key}"] = part
+    return found
+
+
+def _goal_parts(record: Mapping[Any, Any], observations: Any) -> dict[str, Any]:
+    """The entries in `GOALS` if each is there and has a row of numbers for each observation; else none of them."""
+    own, shapes = _shape(observations), [_shape(record.get(name)) for name in GOALS]
+    fit = len(own) >= 2 and all(len(each) == 2 and each[0] == own[0] for each in shapes)
+    return {name: record[name] for name in GOALS} if fit else {}
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    """The shape of an array or of nested lists; () for anything else."""
+    try:
+        return np.shape(value)
+    except ValueError:  # lists of different lengths
+        return ()
+
+
+def _with_last(states: Rows, following: Any, where: str) -> Rows | None:
+    """The states and the last next observation; None if the latter is missing, not a number or of another form."""
+    try:
+        rows = states_of(following, where)
+    except InputError:
+        return None
+    if not isinstance(states, Mapping) and not isinstance(rows, Mapping):
+        return _joined(states, rows)
+    if not isinstance(states, Mapping) or not isinstance(rows, Mapping) or states.keys() != rows.keys():
+        return None
+    parts = {name: _joined(part, rows[name]) for name, part in states.items()}
+    found = {name: part for name, part in parts.items() if part is not None}
+    return found if len(found) == len(parts) else None
+
+
+def _joined(rows: NDArray[Any], following: NDArray[Any]) -> NDArray[Any] | None:
+    """The rows and the last row of `following`, in the type of `rows`; None if its values are not of this form."""
+    last = following[-1:]
+    if rows.shape != following.shape or (rows.dtype.kind in "biuf") != (last.dtype.kind in "biuf"):
+        return None
+    if rows.dtype.kind in "biuf":
+        with np.errstate(invalid="ignore"):
+            cast = last.astype(rows.dtype)
+        if not np.array_equal(cast, last):  # NaN is not equal to itself
+            return None
+        last = cast
+    return np.concatenate([rows, last])
+
+
+def _goal_states(record: Mapping[Any, Any], count: int, read: set[str]) -> tuple[int, ...] | None:
+    """Indices of the goal states of an episode of `count` states; None if no entry holds a flag for each state.
+
+    Flags are booleans, because numbers may be something else, such as a target position. None stands for no flag. The
+    name of the entry is added to `read`.
+    """
+    for name in ROLES_OF_COLUMNS["goal"]:
+        value = record.get(name)
+        flags = value.tolist() if isinstance(value, np.ndarray) else value
+        if isinstance(flags, list | tuple) and len(flags) == count:
+            filled = [flag for flag in flags if flag is not None]
+            if all(isinstance(flag, bool | np.bool_) for flag in filled):
+                read.add(name)
+                if filled:
+                    return tuple(place for place, flag in enumerate(flags) if flag)
+    return None
+
+
+def _said(record: Mapping[Any, Any], use: str, read: set[str]) -> str:
+    """The first text, number or flag under one of the keys `ROLES_OF_COLUMNS[use]`, as text; "" if there is none.
+
+    The key is added to `read`.
+    """
+    for name in ROLES_OF_COLUMNS[use]:
+        value = record.get(name)
+        if isinstance(value, str | bool | int | float | np.generic):
+            read.add(name)
+            return str(value)
+    return ""
+
+
+def _ended(flags: Any) -> bool:
+    return flags is not None and bool(np.any(np.asarray(flags, np.bool_)))
