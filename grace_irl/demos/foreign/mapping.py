@@ -62,7 +62,8 @@ def episode_of(record: Mapping[Any, Any], where: str) -> tuple[Episode, list[str
         after = {name: record.get(f"next_{name}") for name in goals}
         if following is not None and not isinstance(following, Mapping):
             following = {"observation": following, **after}
-        read |= {*goals, *(f"next_{name}" for name in goals)}
+            read |= {f"next_{name}" for name in goals}
+        read |= goals.keys()
     states = states_of(known[OBSERVATIONS], where)
     actions = None if known[ACTIONS] is None else rows_of(known[ACTIONS], f"{where}, actions")
     if following is not None and (actions is None or len(actions) == length(states)):

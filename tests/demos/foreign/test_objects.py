@@ -203,6 +203,9 @@ def test_goals_beside_observations_are_parts_of_the_states() -> None:
     assert alone is not None
     assert alone[0].trajectory.num_steps == 3  # nothing says what the goals are after the last action
     assert alone.notes == ("experts: left out: next_observation",)
+    later = in_memory((), [parts | {"next_achieved_goal": walks()[0]}], ())
+    assert later is not None
+    assert later.notes == ("experts: left out: next_achieved_goal",)
 
 
 @pytest.mark.parametrize("goal", [[1.0, 2.0, 3.0], [1.0, 2.0, 3.0, 4.0], "reach", None, walks()[0][1:]])
