@@ -2,17 +2,20 @@
 
     python benchmarks/policy_search.py references --task reacher        # rewards by hand, five seeds each
     python benchmarks/policy_search.py search --task reacher --seeds 3  # every search, 32 programs each
+    python benchmarks/policy_search.py search --task reacher --seeds 1 --programs 80
     python benchmarks/policy_search.py recorded --task reacher          # the programs of a large model, 24 each
     python benchmarks/policy_search.py table --task reacher
     python benchmarks/policy_search.py depths --task snake              # scores by depth in FORGE's runs under --out
 
 The writer is the same for all searches: the one without a model. Recorded runs of a large model are replayed with their
-recorded scores. A winner is trained again with five seeds that its search did not use, so the table has the score of
-the search and the fresh score side by side. A finished search is a line of its task's file in
-`benchmarks/policy_searches`: the program that it found, its score in the search, and the scores of its fresh trainings.
-Runs are kept under `--out`: a stopped one goes on where it was. A training depends on task, program and seed alone, so
-a search takes over the finished trainings of other searches with its seed; their programs count all the same.
-`references.jsonl` there has the scores of rewards by hand.
+recorded scores. Searches ask for eight programs at a time. At 32 programs RF-Agent begins with four and expands a node
+into five, so that its tree has more than two layers; at other numbers it has the paper's settings. A winner is trained
+again with five seeds that its search did not use, so the table has the score of the search and the fresh score side by
+side. A finished search is a line of a file in `benchmarks/policy_searches`, one for each task and number of programs:
+the program that it found, its score in the search, and the scores of its fresh trainings. Runs are kept under `--out`:
+a stopped one goes on where it was. A training depends on task, program and seed alone, so a search takes over the
+finished trainings of other searches with its seed; their programs count all the same. `references.jsonl` there has the
+scores of rewards by hand.
 """
 
 from __future__ import annotations
@@ -47,20 +50,8 @@ BY_HAND = FINISHED / "references.jsonl"
 RECORDINGS = Path(__file__).resolve().parent.parent / "tests" / "recordings" / "large_model_policies"
 FRESH = tuple(range(9001, 9006))
 """Seeds of fresh trainings."""
-SEARCHES: Mapping[str, Sequence[str]] = {
-    "random": (f"random.programs={PROGRAMS}",),
-    "rf-agent": (f"tree.programs={PROGRAMS}", "tree.first=4", 'tree.actions="1,1,1,1,1"'),
-    "forge": ("forge.first=8", "forge.rounds=3", "forge.pairs=8", "forge.size=8"),
-    "eureka": ("eureka.rounds=4", "eureka.samples=8"),
-    "revolve": (f"revolve.programs={PROGRAMS}", "revolve.islands=2", "revolve.size=8"),
-    "policy-evolution": (
-        "policy_evolution.population=8",
-        "policy_evolution.generations=3",
-        "policy_evolution.parent_temperature=0.1",
-    ),
-    "map-elites": (f"map_elites.programs={PROGRAMS}", "map_elites.first=8", "search.lag=8"),
-}
-"""Settings of each search, for rounds of eight programs and `PROGRAMS` in all."""
+NAMES = ("random", "rf-agent", "forge", "eureka", "revolve", "policy-evolution", "map-elites")
+"""The methods of the searches."""
 REACHED = "float(np.hypot(next_state[8], next_state[9]))"
 REFERENCES: Mapping[str, Mapping[str, str]] = {
     "reacher": {
@@ -80,12 +71,34 @@ REFERENCES: Mapping[str, Mapping[str, str]] = {
 """Rewards by hand: expressions in state, action and next_state; "" for the environment's own reward."""
 
 
+def settings(name: str, programs: int) -> Sequence[str]:
+    """The settings of a search for a number of programs, eight at a time."""
+    rounds = programs // 8
+    return {
+        "random": (f"random.programs={programs}",),
+        "rf-agent": (
+            f"tree.programs={programs}",
+            *(("tree.first=4", 'tree.actions="1,1,1,1,1"') if programs == PROGRAMS else ()),
+        ),
+        "forge": ("forge.first=8", f"forge.rounds={rounds - 1}", "forge.pairs=8", "forge.size=8"),
+        "eureka": (f"eureka.rounds={rounds}", "eureka.samples=8"),
+        "revolve": (f"revolve.programs={programs}", "revolve.islands=2", "revolve.size=8"),
+        "policy-evolution": (
+            "policy_evolution.population=8",
+            f"policy_evolution.generations={rounds - 1}",
+            "policy_evolution.parent_temperature=0.1",
+        ),
+        "map-elites": (f"map_elites.programs={programs}", "map_elites.first=8", "search.lag=8"),
+    }[name]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("verb", choices=("references", "search", "recorded", "table", "depths"))
     parser.add_argument("--task", default="reacher", help="name or file of the task (default reacher)")
     parser.add_argument("--seeds", type=int, default=3, help="search seeds (default 3)")
-    parser.add_argument("--methods", default=",".join(SEARCHES), help="searches, by comma (default all)")
+    parser.add_argument("--methods", default=",".join(NAMES), help="searches, by comma (default all)")
+    parser.add_argument("--programs", type=int, default=PROGRAMS, help=f"of each search (default {PROGRAMS})")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="trainings at once (default: cores)")
     parser.add_argument("--out", type=Path, default=Path("out/policy-search"), help="where all runs are kept")
     options = parser.parse_args()
@@ -103,18 +116,18 @@ def main() -> None:
         FINISHED.mkdir(exist_ok=True)
         for seed in range(options.seeds):
             for name in names:
-                if (found := finished(task).get((name, seed))) is None:
-                    found = searched(task, options.task, name, seed, place / f"{name}-{seed}", options.workers)
-                    append(FINISHED / f"{task.name}.jsonl", asdict(found))
+                if (found := finished(task, options.programs).get((name, seed))) is None:
+                    found = searched(task, name, seed, place, options)
+                    append(file_of(task, options.programs), asdict(found))
                 print(f"{name}, seed {seed}: search {found.score:.3f}, fresh {told(found.fresh)}", flush=True)
     elif options.verb == "recorded":
         for path in sorted(RECORDINGS.glob(f"*-{task.name}.jsonl")):
             again = replayed(task, options.task, path, place / f"recorded-{path.stem}", options.workers)
             print(f"{path.stem}: search {again[0]:.3f}, fresh {told(again[1])}", flush=True)
     elif options.verb == "depths":
-        print(depths(place))
+        print(depths(sorted(place.glob(f"{folder_of('forge', options.programs)}-[0-9]/run"))))
     else:
-        print(table(task, place, names))
+        print(table(task, place, names, options.programs))
 
 
 def reward(expression: str) -> str:
@@ -166,9 +179,19 @@ class Found:
     source: str
 
 
-def finished(task: Task) -> dict[tuple[str, int], Found]:
-    """The finished searches of a task, by name and seed."""
-    rows = [Found(**row) for row in lines(FINISHED / f"{task.name}.jsonl")]
+def folder_of(name: str, programs: int) -> str:
+    """The name of a search's folders, without its seed."""
+    return name if programs == PROGRAMS else f"{name}-{programs}"
+
+
+def file_of(task: Task, programs: int) -> Path:
+    """The file of the finished searches of a task with a number of programs."""
+    return FINISHED / f"{folder_of(task.name, programs)}.jsonl"
+
+
+def finished(task: Task, programs: int) -> dict[tuple[str, int], Found]:
+    """The finished searches of a task with a number of programs, by name and seed."""
+    rows = [Found(**row) for row in lines(file_of(task, programs))]
     return {(each.search, each.seed): each for each in rows}
 
 
@@ -188,20 +211,22 @@ def append(path: Path, row: Mapping[str, Any]) -> None:
         file.write(json.dumps(row) + "\n")
 
 
-def searched(task: Task, named: str, name: str, seed: int, folder: Path, workers: int) -> Found:
+def searched(task: Task, name: str, seed: int, place: Path, options: argparse.Namespace) -> Found:
     """Run a search, or go on with a stopped one. Then train on the program that it has found."""
-    run_folder = folder / "run"
+    programs, workers = options.programs, options.workers
+    folder = place / f"{folder_of(name, programs)}-{seed}"
+    run_folder, named = folder / "run", f"policy.task={options.task}"
     if not (run_folder / "run.db").exists():
-        sets = (f"policy.task={named}", f"policy.trainings={workers}", f"search.lag={PROGRAMS}", *SEARCHES[name])
+        sets = (named, f"policy.trainings={workers}", f"search.lag={programs}", *settings(name, programs))
         try:  # the time is up before the first training, so that trainings can be taken over
             grace_irl.fit(method=name, out=run_folder, seed=seed, workers=workers, sets=sets, max_seconds=1e-3)
         except GraceError:
             if not (run_folder / "run.db").exists():
                 raise
-    take_over(run_folder, folder.parent.glob(f"*-{seed}/run"))
-    run = grace_irl.fit(resume=run_folder, max_seconds=1e9, sets=(f"policy.task={named}",))
+    take_over(run_folder, place.glob(f"*-{seed}/run"))
+    run = grace_irl.fit(resume=run_folder, max_seconds=1e9, sets=(named,))
     source, score = run.best.source, run.best.fitness
-    known = next((each.fresh for each in finished(task).values() if each.source == source), None)
+    known = next((each.fresh for each in finished(task, programs).values() if each.source == source), None)
     return Found(name, seed, run.programs, run.seconds, score, known or fresh(task, source, folder, workers), source)
 
 
@@ -234,15 +259,15 @@ def told(scores: Sequence[float]) -> str:
     return f"{values.mean():.3f} ± {half:.3f} ({', '.join(f'{value:.2f}' for value in sorted(values))})"
 
 
-def table(task: Task, place: Path, names: Sequence[str]) -> str:
-    """The table of all finished runs of a task, in Markdown."""
+def table(task: Task, place: Path, names: Sequence[str], programs: int) -> str:
+    """The table of all finished runs of a task with a number of programs, in Markdown."""
     rows = [
         "| reward | score in the search | fresh, mean | fresh, median | runs | raw fresh scores |",
         "|---|---|---|---|---|---|",
     ]
     rows += [_row(name, [], [scores]) for name, scores in references(task).items()]
     for name in names:
-        found = [each for (search, _), each in sorted(finished(task).items()) if search == name]
+        found = [each for (search, _), each in sorted(finished(task, programs).items()) if search == name]
         if found:
             rows.append(_row(name, [each.score for each in found], [each.fresh for each in found]))
     for folder in sorted(place.glob("recorded-*")):
@@ -253,10 +278,9 @@ def table(task: Task, place: Path, names: Sequence[str]) -> str:
     return "\n".join(rows)
 
 
-def depths(place: Path) -> str:
-    """The scores of FORGE's programs by depth, over its runs on a task, as a Markdown table."""
+def depths(runs: Sequence[Path]) -> str:
+    """The scores of FORGE's programs by depth, over some of its runs, as a Markdown table."""
     scores: dict[int, list[float]] = {}
-    runs = sorted(place.glob("forge-*/run"))
     for folder in runs:
         with opened(folder) as (store, _):
             programs = [candidate(record) for record in store.records().values()]
