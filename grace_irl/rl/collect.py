@@ -122,7 +122,7 @@ def collect(
         actor = NearMissPolicy(env_id, near_miss if isinstance(near_miss, str) else "", alarm_s)
     else:
         actor = make_policy(policy, env_id, alarm_s=alarm_s)
-    environment, view = make(env_id, max_steps=max_steps, kind=kind)
+    environment, view = prepare(env_id, max_steps=max_steps, kind=kind)
     try:
         seeds = np.random.default_rng(seed)
         kept: list[Demonstration] = []
@@ -151,11 +151,29 @@ def collect(
                 progress(len(kept))
     finally:
         environment.close()
-    choice = choose_observed(
-        (item.trajectory.states for item in kept), getattr(view, "kinds", ()) or (view.metadata.kind,), env_id, kind
-    )
+    choice = choose_observed((item.trajectory.states for item in kept), _kinds(view), env_id, kind)
     metadata = view.metadata if choice is None else of_kind(view.metadata, choice.kind)
     return Demonstrations(metadata, tuple(kept), choice=choice)
+
+
+def prepare(env_id: str, *, max_steps: int | None = None, kind: str = "") -> tuple[Any, StateView]:
+    """Make an environment and its view, as `environments.make`.
+
+    Raises:
+        InputError: the environment cannot be made, or its states are not of this kind.
+    """
+    environment, view = make(env_id, max_steps=max_steps, kind=kind)
+    try:
+        choose_observed((), _kinds(view), env_id, kind)
+    except InputError:
+        environment.close()
+        raise
+    return environment, view
+
+
+def _kinds(view: StateView) -> tuple[str, ...]:
+    """Names of the kinds that a view's states may be of."""
+    return tuple(getattr(view, "kinds", ())) or (view.metadata.kind,)
 
 
 def _check_losses(count: EpisodeTally, kept: int, episodes: int, env_id: str) -> None:

@@ -12,7 +12,7 @@ from grace_irl.demos.files import save
 from grace_irl.demos.select_recipe import require_keys, require_within
 from grace_irl.demos.trajectory import Role
 from grace_irl.errors import InputError
-from grace_irl.rl.collect import EpisodeTally, collect
+from grace_irl.rl.collect import EpisodeTally, collect, prepare
 from grace_irl.rl.environments import names_code
 from grace_irl.states import KINDS
 from grace_irl.toml import read_toml
@@ -75,7 +75,8 @@ def run_recipe(path: str | Path, *, force: bool = False) -> Iterator[tuple[Path,
         force: whether to overwrite files.
 
     Raises:
-        InputError: the recipe is invalid, or a file to write exists already and `force` is false.
+        InputError: the recipe is invalid, an environment cannot be made or its observations are not of the kind, or a
+            file to write exists already and `force` is false. No file has been written then.
     """
     recipes, folder = read_recipe(path), Path(path).parent
     for each in recipes:
@@ -85,6 +86,8 @@ def run_recipe(path: str | Path, *, force: bool = False) -> Iterator[tuple[Path,
     taken = next((out for out in (folder / each.out for each in recipes) if out.exists()), None)
     if taken is not None and not force:
         raise InputError(f"{taken}: exists already; expected new files: move it, or overwrite it with --force")
+    for recipe in recipes:
+        prepare(recipe.env, kind=recipe.kind)[0].close()
     for recipe in recipes:
         tally = EpisodeTally()
         demonstrations = collect(

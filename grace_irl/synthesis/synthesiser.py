@@ -15,8 +15,7 @@ import numpy as np
 
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
-from grace_irl.programs.parsing import canonical, parse
-from grace_irl.programs.program import identify
+from grace_irl.programs.program import source_id
 from grace_irl.propose.protocol import Parent, Proposal, SizeFigures
 from grace_irl.search.protocol import Request
 from grace_irl.states.grid import GRID
@@ -225,10 +224,7 @@ class Synthesiser:
             yield self._sketcher.mutate(self._initial[count % len(self._initial)], int(rng.integers(2**62)))
 
 
-@lru_cache(maxsize=64)
-def _id(source: str) -> str:
-    """The id of a program that a sketcher wrote."""
-    return identify(parse(canonical(source))).id
+_id = lru_cache(maxsize=64)(source_id)
 
 
 def _vectors(problem: Problem, seed: int) -> Sketcher:

@@ -13,6 +13,8 @@ import numpy as np
 
 from grace_irl.atomic import write_atomically
 from grace_irl.errors import InputError
+from grace_irl.programs.program import source_id
+from grace_irl.rewards.file import read_reward
 from grace_irl.rl import TRAINING_IMPORTS
 from grace_irl.rl.curve import Point, from_json, to_json
 from grace_irl.rl.environments import code_of, find_code
@@ -47,9 +49,9 @@ def job(
     Args:
         task: the task.
         folder: folder of the training. If it holds an interrupted training, this training continues.
-        source: the reward program; "" for the environment's own reward. A program that is in the folder already stays
-            as it is: the folder has the program's id, so the texts differ in comments at most, and an interrupted
-            training continues only with the same text.
+        source: the reward program; "" for the environment's own reward. If the folder has the program already, with
+            other comments or another layout, its text there stays: an interrupted training continues only with the
+            same text.
         seed: seed of the training.
         steps: environment steps.
         evaluations: number of evaluations, but at most one per rollout of PPO.
@@ -59,11 +61,15 @@ def job(
         limits: limits of the program in the sandbox.
 
     Raises:
-        InputError: the environment is registered with a function, which another process cannot import.
+        InputError: the environment is registered with a function, which another process cannot import; or the folder
+            has another program.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    if source and not (folder / REWARD).exists():
-        write_atomically(folder / REWARD, source)
+    kept = folder / REWARD
+    if source and not kept.exists():
+        write_atomically(kept, source)
+    elif source and source_id(read_reward(kept)) != source_id(source):
+        raise InputError(f"{kept}: another program than that of this training; expected it unchanged: delete {folder}")
     return Job(
         "grace_irl.tasks.training:train",
         {

@@ -229,6 +229,21 @@ def test_a_recipe_may_name_the_task_and_the_kind(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize(
+    ("fault", "message"),
+    [("env = 'CartPole-v1'\nkind = 'image'", "CartPole-v1"), ("env = 'CartPole-v9'", "CartPole-v9")],
+)
+def test_a_fault_in_the_last_file_of_a_recipe_is_found_before_the_first_is_written(
+    fault: str, message: str, tmp_path: Path
+) -> None:
+    table = "[[file]]\nout = '{}.npz'\n{}\npolicy = 'random'\nrole = 'expert'\nepisodes = 1\n"
+    text = table.format("a", "env = 'CartPole-v1'") + table.format("b", fault)
+    (tmp_path / "recipe.toml").write_text(text)
+    with pytest.raises(InputError, match=message):
+        list(run_recipe(tmp_path / "recipe.toml"))
+    assert [each.name for each in tmp_path.iterdir()] == ["recipe.toml"]
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("file = 3", "expected .*file"),

@@ -23,7 +23,7 @@ from grace_irl.tasks.environment import TaskEnvironment
 from grace_irl.tasks.random_episodes import random_episodes
 from grace_irl.tasks.recorded import changes
 from grace_irl.tasks.task import Task, read_task
-from grace_irl.tasks.training import TRAININGS
+from grace_irl.tasks.training import REWARD, TRAININGS
 from tests.tasks.test_policy_evaluator import TASK, UP, judged
 from tests.tasks.test_task import WHOLE, written
 
@@ -95,6 +95,16 @@ def test_a_training_goes_on_with_other_comments_in_its_program(tmp_path: Path) -
     task, before = interrupted(tmp_path)
     assert judged(tmp_path / "run", UP.replace("class", "# Another thought.\nclass"), task).valid
     assert checkpoint(tmp_path) != before
+
+
+def test_a_training_whose_program_was_edited_is_refused(tmp_path: Path) -> None:
+    task, _ = interrupted(tmp_path)
+    (kept,) = (tmp_path / "run" / TRAININGS).glob(f"*/full-0/{REWARD}")
+    kept.write_text(kept.read_text().replace("return", "return 2.0 *"))
+    with pytest.raises(InputError, match=r"reward.py: another program than that of this training; expected it unch"):
+        judged(tmp_path / "run", UP, task)
+    kept.unlink()
+    assert judged(tmp_path / "run", UP, task).valid
 
 
 def test_a_training_goes_on_after_its_task_has_moved(tmp_path: Path) -> None:
