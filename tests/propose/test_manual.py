@@ -24,7 +24,7 @@ from grace_irl.runs.front import UNJUDGED
 from grace_irl.runs.run import Interrupted, Run, opened
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox
-from tests.fakes.scripted_proposer import SOURCE
+from tests.fakes.person import Person
 
 PATIENCE = 60.0  # seconds after which a test gives up
 
@@ -199,35 +199,6 @@ def test_answers_that_came_between_two_sittings_are_found(tmp_path: Path) -> Non
         assert (first.folder / "0000.prompt.md").read_text() == "with a person's notes in it"
 
     play(work)
-
-
-class Person:
-    """Answers every prompt file, in a thread: a threshold on the first component, after a sentence."""
-
-    def __init__(self, folder: Path, most: int = 10_000) -> None:
-        self.folder, self.most = folder, most
-        self.answered: list[str] = []
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> Person:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._over.wait(0.02):
-            for path in sorted(self.folder.glob("*.prompt.md")):
-                name = path.name.removesuffix(".prompt.md")
-                if name in self.answered or len(self.answered) >= self.most:
-                    continue
-                threshold = round(0.1 * (len(self.answered) - 3), 2)
-                text = f"I would say so.\r\n\r\n```python\r\n{SOURCE.format(index=0, threshold=threshold)}```\r\n"
-                (self.folder / f"{name}.answer.md").write_bytes(text.encode())
-                self.answered.append(name)
 
 
 FLAGS: dict[str, object] = {

@@ -21,6 +21,7 @@ from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.methods.search_panels import depth_panel, tree_panel
 from grace_irl.programs.export import reads_of
 from grace_irl.programs.program import Program
+from grace_irl.propose import manual
 from grace_irl.rl.collect import collect
 from grace_irl.runs.config import resolve
 from grace_irl.runs.folder import RunPaths, create
@@ -30,6 +31,7 @@ from grace_irl.runs.record import Record
 from grace_irl.runs.run import opened
 from grace_irl.runs.store import Store
 from grace_irl.search.ranks import Scored
+from tests.fakes.person import Person
 from tests.propose.client.server import ChatServer
 from tests.runs.test_resume_real import results
 
@@ -250,6 +252,29 @@ def test_a_model_repairs_a_failing_program_by_the_words_of_the_task(task: Path, 
     assert main(["export", str(run.folder), "--recording", str(recording)]) == 0
     assert main(["fit", "--replay", str(recording), "--task", str(task), "--out", str(again)]) == 0
     assert stored(again) == stored(run.folder)
+
+
+@pytest.mark.slow
+def test_a_person_repairs_a_failing_program_of_a_task(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manual, "LOOK", 0.02)
+
+    def write(before: int) -> str:
+        return f"```python\n{PROGRAM.format(weight=2 if before else '(')}```\n"
+
+    with Person(tmp_path / "run" / "manual", write=write) as person:
+        run = grace_irl.fit(
+            out=tmp_path / "run",
+            method="random",
+            proposer="manual",
+            sets=(f"policy.task={task}", "random.programs=1"),
+        )
+    assert person.answered == ["0000", "0000-repair"]
+    assert all(part in person.prompts[1] for part in ("A cart shall keep a pole upright.", "self.up = ( *", "line 3"))
+    assert "self.up = 2 *" in run.best.source
+    with opened(run.folder) as (store, _):
+        assert [row.fate.verdict for row in store.fates()] == ["repaired", "kept"]
 
 
 @pytest.mark.slow
