@@ -93,7 +93,8 @@ def compare(
     """
     from grace_irl.cli.progress import ComparisonProgress
     from grace_irl.compare.comparison import resume, start
-    from grace_irl.compare.settings import Settings, comparison_of, key_of, require_effect_on_searches, told_apart
+    from grace_irl.compare.effects import require_effect_on_searches
+    from grace_irl.compare.settings import Settings, comparison_of, key_of, told_apart
     from grace_irl.runs.acting import worded
     from grace_irl.runs.config import method_named
     from grace_irl.runs.effects import words

@@ -37,7 +37,6 @@ from grace_irl.runs.config import (
     with_settings,
 )
 from grace_irl.runs.config import located as located_run
-from grace_irl.runs.effects import require_effect
 from grace_irl.settings import Section, declared, problem_of, setting
 from grace_irl.toml import read_toml
 
@@ -253,12 +252,6 @@ def comparison_of(values: dict[str, object]) -> Comparison:
 
 
 TASK = "policy.task"
-OVERRULED = {"expand.env": "--env", "expand.steps": "--steps", "seed": "--seeds", TASK: "--task"}
-"""Keys of settings that a comparison determines for its searches, each with the flag of `compare` to use instead."""
-OF_TRAINING = ("expand.form", "expand.trust")
-"""Settings of a search that affect every training on the found reward, also without expansion."""
-OF_SEARCH = ("search.", "fitness.", "stop.", "proposer.start_from")
-"""Prefixes of the settings of `grace` that have no effect if a reward file replaces the search."""
 
 
 def key_of(text: str) -> str:
@@ -300,55 +293,6 @@ def told_apart(
             )
         found[key in others and key not in known].append(text)
     return tuple(found[0]), tuple(found[1])
-
-
-def require_effect_on_searches(settings: Settings, given: Mapping[str, str]) -> None:
-    """Refuse settings of searches that have no effect on this comparison.
-
-    In a comparison without a search, only the settings in `OVERRULED` are refused, because `--resume --methods` may add
-    a search later.
-
-    Args:
-        settings: settings of the comparison.
-        given: settings of searches that the user gave: a map from each setting's key to the user's flag, variable or
-            `--set` key (`grace_irl.runs.effects.words`).
-
-    Raises:
-        InputError: a given setting has no effect.
-    """
-    for key, flag in OVERRULED.items():
-        if key in given:
-            raise InputError(f"{given[key]} has no effect in a comparison; expected {flag}")
-    searches = settings.searches
-    imitators = set(settings.comparison.methods) - {ORACLE, *searches}
-    read = ("data.",) if imitators and OURS not in searches else ()
-    left = {key: how for key, how in given.items() if key not in OF_TRAINING and not key.startswith(read)}
-    idle = {
-        key: how
-        for key, how in left.items()
-        if searches and all(_refusal(settings, name, {key: how}) is not None for name in searches)
-    }
-    if idle:
-        raise next(error for name in searches if (error := _refusal(settings, name, idle)) is not None)
-
-
-def _refusal(settings: Settings, name: str, given: Mapping[str, str]) -> InputError | None:
-    """The error about given settings that have no effect on one search; None if all have an effect."""
-    config = settings.search(name)
-    if name == OURS and settings.comparison.reward:
-        idle = [how for key, how in given.items() if key.startswith(OF_SEARCH)]
-        if idle:
-            return InputError(
-                f"{', '.join(idle)}: no effect, since --reward takes the place of the search; expected one of both"
-            )
-    foreign = [how for key, how in given.items() if key not in flat(config)]
-    if foreign:
-        return InputError(f"{', '.join(foreign)}: no effect with the methods {', '.join(settings.comparison.methods)}")
-    try:
-        require_effect(config, given)
-    except InputError as error:
-        return error
-    return None
 
 
 def tuned(comparison: Comparison, method: str) -> dict[str, Any]:

@@ -10,7 +10,8 @@ import pytest
 
 import grace_irl
 from grace_irl.cli import main
-from grace_irl.compare.settings import Settings, comparison_of, require_effect_on_searches
+from grace_irl.compare.effects import require_effect_on_searches
+from grace_irl.compare.settings import Settings, comparison_of
 from grace_irl.config import Config
 from grace_irl.demos import save
 from grace_irl.errors import InputError
