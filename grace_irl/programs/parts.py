@@ -17,7 +17,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
-from grace_irl.states import KINDS, kind_of_state
+from grace_irl.states import KINDS, kind_of_state, likeliest
+from grace_irl.states.image import IMAGE
 from grace_irl.states.kind import PartLayout, StateKind, States
 from grace_irl.states.layout import StateLayout
 
@@ -92,7 +93,8 @@ class Reads:
         kind: name of the states' kind; "" if unknown.
         parts: the shape of each part of a record; {} for states without parts, or if unknown.
         shape: the one shape of all states of the demonstrations; None if they have several shapes or none, or if
-            unknown. Only vectors must have this shape, because programs may read grids and images of any size.
+            unknown. Vectors must have this shape, and images its number of channels, because programs may read grids
+            and images of any size.
         actions: the one shape of all actions of the demonstrations; None if unknown, or if the program reads none.
     """
 
@@ -132,17 +134,18 @@ class Reads:
         """Check that the states of a trajectory have this form.
 
         Args:
-            kind: kind of the trajectory. It may differ from the kind of this form if both kinds fit the states.
+            kind: kind of the trajectory. It may differ from the kind of this form if both kinds fit the states, and
+                the states have the shape of this form.
             states: states of the trajectory.
             name: name of the demonstrations, for messages.
 
         Raises:
-            InputError: the kind of this form does not fit the states, vectors have another number of components, or a
-                part is missing or has another shape.
+            InputError: the kind of this form does not fit the states, vectors have another number of components or
+                images of channels, or a part is missing or has another shape.
         """
-        own = KINDS.get(self.kind)
-        fits = own is None or own.recognises(states)
-        if wrong := self._unlike(kind, own, kind.layout(states), fits=fits):
+        own, layout = KINDS.get(self.kind), kind.layout(states)
+        fits = own is None or (own.recognises(states) and self._counts_as(own, kind, layout, states, stated=True))
+        if wrong := self._unlike(kind, own, layout, fits=fits):
             raise InputError(
                 f"{name}: {wrong}: choose demonstrations with states as those that the reward was fitted to"
             )
@@ -160,9 +163,29 @@ class Reads:
         if self == Reads():
             return
         found, own = kind_of_state(state, name), KINDS.get(self.kind)
-        fits = own is None or own.recognises_state(state)
-        if wrong := self._unlike(found, own, StateLayout.of(found, state).parts, fits=fits):
+        layout = StateLayout.of(found, state).parts
+        fits = own is None or (own.recognises_state(state) and self._counts_as(own, found, layout, state))
+        if wrong := self._unlike(found, own, layout, fits=fits):
             raise InputError(unfit(name, wrong))
+
+    def _counts_as(
+        self, own: StateKind, found: StateKind, layout: Sequence[PartLayout], states: Any, *, stated: bool = False
+    ) -> bool:
+        """Whether states that may be of the kind of this form, and of another kind, count as states of this form.
+
+        For example, a grid of codes and a picture may have the same type. States of the shape of this form count. For
+        other shapes, a kind that the demonstrations state decides, or else the values.
+
+        Args:
+            own: kind of this form.
+            found: kind of the states.
+            layout: parts of the states.
+            states: the states of a trajectory, or a single state.
+            stated: whether the demonstrations state the kind `found`.
+        """
+        if found is own or layout[0].shape == self.shape:
+            return True
+        return likeliest((own, found), states) is own and not (stated and self.shape)
 
     def _unlike(self, found: StateKind, own: StateKind | None, layout: Sequence[PartLayout], *, fits: bool) -> str:
         """The difference between some states and this form, in words; "" if there is none.
@@ -177,6 +200,8 @@ class Reads:
             return f"{found.plural}; expected {own.plural}, as the reward reads them"
         if own is not None and own.named_fields and self.shape and layout[0].shape != self.shape:
             return f"{layout[0].shape[0]} numbers; expected {self.shape[0]}, as the reward reads them"
+        if own is IMAGE and self.shape and layout[0].shape[-1] != self.shape[-1]:
+            return f"{layout[0].shape[-1]} channels; expected {self.shape[-1]}, as the reward reads them"
         return difference(self.parts, {part.name: None if part.is_text else part.shape for part in layout})
 
 

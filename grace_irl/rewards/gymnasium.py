@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import gymnasium
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
 from grace_irl.pages import page
+from grace_irl.rewards.hindsight import refuse
 from grace_irl.rewards.runner import RewardRunner
 from grace_irl.rewards.scale import Payment, Scale
 from grace_irl.rewards.view import INSTRUCTION, StateView, Tops, instruction_of, state_of, states_of
@@ -134,6 +135,10 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         if answer.terms and answer.terms[0]:
             info["reward_terms"] = answer.terms[0]
         return observation, float(answer.rewards[0]), terminated, truncated, info
+
+    def compute_reward(self, *_: Any) -> NoReturn:
+        """See `rewards.hindsight`."""
+        refuse()
 
     def close(self) -> None:
         """Close the program, then the environment."""

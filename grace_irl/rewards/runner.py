@@ -23,7 +23,7 @@ from grace_irl.sandbox.candidate import Candidate, ContractError, explain
 from grace_irl.sandbox.protocol import Limits, Sandbox
 from grace_irl.sandbox.session import Begin, RewardSession, SessionLimits, TurnRewards
 from grace_irl.sandbox.slots import Generators, Slots
-from grace_irl.states import as_state, kind_of_state
+from grace_irl.states import as_state, kind_of_state, require_finite
 from grace_irl.states.layout import StateLayout
 
 Floats = NDArray[np.float64]
@@ -361,16 +361,18 @@ class OnlineReward:
 
     Each trajectory has a new copy of the program's module and its own random generators, seeded with 0. The trajectory
     shares nothing with other `Reward` objects, and does not change the random generators of this process. States and
-    actions have the same form as in the sandbox. Other attributes are those of the program's `Reward` object.
+    actions have the same form as in the sandbox, and are checked as in running episodes. Other attributes are those of
+    the program's `Reward` object.
 
     Args:
         candidate: the compiled program.
         extra_info: the instruction.
-        reads: the form of the actions that the program reads.
+        reads: the form of the states and actions that the program reads.
     """
 
     def __init__(self, candidate: Candidate, extra_info: str, reads: Reads = Reads()) -> None:
         self._reads = reads
+        self._begun = False
         self._generators = Generators(used=candidate.uses_random)
         with self._generators.lent():
             self._reward = candidate.start(extra_info).instance
@@ -391,16 +393,26 @@ class OnlineReward:
             return self._reward.terms_fn(*self._handed(state, *transition))
 
     def _handed(self, state: Any, *transition: Any) -> tuple[Any, ...]:
+        if not self._begun:
+            self._reads.require_state(state, "the reward")
+            self._begun = True
         if not transition:
-            return (as_state(state),)
+            return (_finite(state),)
         action, *after = transition
         taken = self._reads.taken(np.asarray(as_action(action))[None], "the reward")
-        return (as_state(state), as_action(taken[0]), *map(as_state, after))
+        return (_finite(state), as_action(taken[0]), *map(_finite, after))
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("_reward", "_generators", "_reads"):  # `copy` reads these before they exist
+        if name in ("_reward", "_generators", "_reads", "_begun"):  # `copy` reads these before they exist
             raise AttributeError(name)
         return getattr(self._reward, name)
+
+
+def _finite(state: Any) -> Any:
+    """A state as the program receives it. NaN and infinity are refused."""
+    found = as_state(state)
+    require_finite(found)
+    return found
 
 
 def trusted_candidate(source: str, *, takes_action: bool = False, filename: str = FILENAME) -> Candidate:

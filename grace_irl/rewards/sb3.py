@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize, VecTransposeImage
 
 from grace_irl.errors import InputError
+from grace_irl.rewards.hindsight import METHOD, refuse
 from grace_irl.rewards.runner import RewardRunner
 from grace_irl.rewards.scale import Payment, Scale
 from grace_irl.rewards.view import INSTRUCTION, SHOWN, Tops, state_of, states_of
@@ -129,6 +130,16 @@ class RewardVecEnv(VecEnvWrapper):
         for info, original in zip(infos, originals, strict=True):
             info["original_reward"] = float(original)
         return observations, paid, dones, infos
+
+    def env_method(self, method_name: str, *arguments: Any, indices: Any = None, **more: Any) -> list[Any]:
+        """Call a method of the sub-environments.
+
+        Raises:
+            InputError: the method is `rewards.hindsight.METHOD`.
+        """
+        if method_name == METHOD:
+            refuse()
+        return self.venv.env_method(method_name, *arguments, indices=indices, **more)
 
     def close(self) -> None:
         """Close the program, then the environments."""
