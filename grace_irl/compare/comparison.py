@@ -38,10 +38,12 @@ from grace_irl.rl.environments import code_of, names_code
 from grace_irl.rl.method import PolicyMethod, PolicyProblem
 from grace_irl.runs.acting import DROPPED, spoken
 from grace_irl.runs.config import flat
-from grace_irl.runs.folder import RunLock, require_absent
+from grace_irl.runs.folder import RunLock, claimed, require_absent
 from grace_irl.runs.proposers import destination, settled
 from grace_irl.work import Workplace
 
+OWN = ("compare.toml",)
+"""Name of the file that shows that a comparison can be resumed, for `require_absent`."""
 SAME = "expected no change: a comparison goes on with the settings that it began with"
 MAY_CHANGE = (
     *(
@@ -103,7 +105,7 @@ def start(
         GraceError: the model's server cannot be used for now. If nothing asks for goal states, no file is written.
         KeyboardInterrupt: the user pressed Ctrl-C. The comparison can be resumed.
     """
-    require_absent(out, ("compare.toml",))
+    require_absent(out, OWN)
     require_tunable(settings.comparison)
     contest = Contest.of(settings, new=True)
     began = {"data": digest_of(contest.demonstrations), "label_reason": contest.choice.reason}
@@ -121,14 +123,15 @@ def start(
     if contest.needs_goals or settings.fit.data.goals:
         checked = require_cleanable(contest.labels, contest.demonstrations, note)
     require_searchable(contest.drawn(0), comparison.methods, note, checked)
-    if comparison.reward:
-        contest = replace(contest, settings=(settings := _with_own_reward(settings, out)))
-    settings.write(out)
-    if contest.demonstrations.items:
-        note(contest.choice.line)
-    if contest.demonstrations.choice is not None:
-        note(contest.demonstrations.choice.line)
-    return _work(out, contest.cleaned(out, note, checked), warned, workers, listener, workplace)
+    with claimed(out, OWN):
+        if comparison.reward:
+            contest = replace(contest, settings=(settings := _with_own_reward(settings, out)))
+        settings.write(out)
+        if contest.demonstrations.items:
+            note(contest.choice.line)
+        if contest.demonstrations.choice is not None:
+            note(contest.demonstrations.choice.line)
+        return _work(out, contest.cleaned(out, note, checked), warned, workers, listener, workplace)
 
 
 def resume(
@@ -168,39 +171,41 @@ def resume(
         KeyboardInterrupt: as in `start`.
     """
     require_no_links(folder)
-    found = read_settings(folder)
-    again = located(Settings(comparison_of({"env": env, "task": task, "transfer": transfer}), found.fit)).comparison
-    named = {"env": None if env is None else again.env, "task": None if task is None else again.task}
-    compared = tuple(dict.fromkeys((*found.comparison.methods, *(methods or ()))))
-    shared, own = told_apart(compared, sets, found.fit.method)
-    settings = authorised_settings(folder, found, named, again.transfer, shared, flags or {})
-    settings = located(settings)
-    _require_same(found, settings, spoken(shared, flags))
-    changed: dict[str, object] = {"methods": methods, "seeds": seeds}
-    changed = {key: value for key, value in changed.items() if value is not None}
-    changed["transfer"] = tuple(dict.fromkeys((*settings.comparison.transfer, *again.transfer)))
-    changed["searches"] = tuple({key_of(each): each for each in (*found.comparison.searches, *own)}.values())
-    comparison = comparison_of({**settings.comparison.model_dump(), **changed})
-    settings = Settings(comparison, settings.fit)
-    _require_same_searches(found, settings, {*map(key_of, own)})
-    settings = _with_its_reward(settings, folder)
-    comparison = settings.comparison
-    contest = Contest.of(settings)
-    if digest_of(contest.demonstrations) != comparison.data:
-        raise InputError(
-            f"{folder}: the demonstrations are not those that the comparison began with; expected the same files, "
-            "unchanged: begin a new comparison"
-        )
-    if (contest.task.digest if contest.task else "") != comparison.task_digest:
-        raise InputError(
-            f"{folder}: task {comparison.task!r} is not the one that the comparison began with; expected the same file "
-            "and code, unchanged: begin a new comparison"
-        )
-    warned = _checked(contest)
-    require_searchable(contest.drawn(0), {*comparison.methods} - {*found.comparison.methods}, note)
-    contest.settings.write(folder)
-    _say_where(contest, note)
-    return _work(folder, contest.cleaned(folder, note), warned, workers, listener, workplace)
+    read_settings(folder)  # a folder without a comparison gets no lock
+    with RunLock(ComparisonFolder(folder).lock):
+        found = read_settings(folder)
+        again = located(Settings(comparison_of({"env": env, "task": task, "transfer": transfer}), found.fit)).comparison
+        named = {"env": None if env is None else again.env, "task": None if task is None else again.task}
+        compared = tuple(dict.fromkeys((*found.comparison.methods, *(methods or ()))))
+        shared, own = told_apart(compared, sets, found.fit.method)
+        settings = authorised_settings(folder, found, named, again.transfer, shared, flags or {})
+        settings = located(settings)
+        _require_same(found, settings, spoken(shared, flags))
+        changed: dict[str, object] = {"methods": methods, "seeds": seeds}
+        changed = {key: value for key, value in changed.items() if value is not None}
+        changed["transfer"] = tuple(dict.fromkeys((*settings.comparison.transfer, *again.transfer)))
+        changed["searches"] = tuple({key_of(each): each for each in (*found.comparison.searches, *own)}.values())
+        comparison = comparison_of({**settings.comparison.model_dump(), **changed})
+        settings = Settings(comparison, settings.fit)
+        _require_same_searches(found, settings, {*map(key_of, own)})
+        settings = _with_its_reward(settings, folder)
+        comparison = settings.comparison
+        contest = Contest.of(settings)
+        if digest_of(contest.demonstrations) != comparison.data:
+            raise InputError(
+                f"{folder}: the demonstrations are not those that the comparison began with; expected the same files, "
+                "unchanged: begin a new comparison"
+            )
+        if (contest.task.digest if contest.task else "") != comparison.task_digest:
+            raise InputError(
+                f"{folder}: task {comparison.task!r} is not the one that the comparison began with; expected the same "
+                "file and code, unchanged: begin a new comparison"
+            )
+        warned = _checked(contest)
+        require_searchable(contest.drawn(0), {*comparison.methods} - {*found.comparison.methods}, note)
+        contest.settings.write(folder)
+        _say_where(contest, note)
+        return _work(folder, contest.cleaned(folder, note), warned, workers, listener, workplace)
 
 
 def _say_where(contest: Contest, note: Callable[[str], None]) -> None:
@@ -287,16 +292,15 @@ def _work(
 ) -> Compared:
     comparison, place = contest.settings.comparison, ComparisonFolder(folder)
     jobs = [(method, seed) for seed in range(comparison.seeds) for method in comparison.methods]
-    with RunLock(place.lock):
-        done = {job: read_result(place.job(*job).result) for job in jobs}
-        left = [job for job, found in done.items() if found is None or not found.ended(comparison.transfer)]
-        try:
-            told, digest = listener or (lambda _: None), contest.settings.digest()
-            code = _code(contest)
-            run_jobs(folder, left, comparison.transfer, workers, told, digest, workplace, code)
-        finally:
-            results = tuple(found for job in jobs if (found := read_result(place.job(*job).result)) is not None)
-            compared = _written(place, contest, results, warned)
+    done = {job: read_result(place.job(*job).result) for job in jobs}
+    left = [job for job, found in done.items() if found is None or not found.ended(comparison.transfer)]
+    try:
+        told, digest = listener or (lambda _: None), contest.settings.digest()
+        code = _code(contest)
+        run_jobs(folder, left, comparison.transfer, workers, told, digest, workplace, code)
+    finally:
+        results = tuple(found for job in jobs if (found := read_result(place.job(*job).result)) is not None)
+        compared = _written(place, contest, results, warned)
     return compared
 
 

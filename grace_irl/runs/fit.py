@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -106,6 +106,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
         config = proposers.checked(config, problem, parts.note or (lambda _: None))
     with ExitStack() as stack:
         sandbox = parts.sandbox or stack.enter_context(opened_sandbox(config.sandbox, parts.workplace))
+        stack.enter_context(_resumable(folder))
         create(folder, config, problem, labelling.answers, labelling.choice.reason)
         stack.enter_context(RunLock(RunPaths(folder).lock))
         store = stack.enter_context(closing(Store(RunPaths(folder).database)))
@@ -163,6 +164,7 @@ def resume(
     Store(paths.database).close()
     with ExitStack() as stack:
         stack.enter_context(RunLock(paths.lock))
+        stack.enter_context(_resumable(folder))
         store = stack.enter_context(closing(Store(paths.database)))
         if store.format < FORMAT:
             raise InputError(
@@ -216,6 +218,19 @@ def resume(
 
 _OLDER = {1: f", whose held-out accuracies are each at the {BEST_HERE}"}
 """Texts for the error message about a run of an older format, by format. Such a run cannot be resumed."""
+
+
+@contextmanager
+def _resumable(folder: Path) -> Iterator[None]:
+    """Turn Ctrl-C into `Interrupted`, which names the folder, at any moment at which the run exists."""
+    try:
+        yield
+    except Interrupted:
+        raise
+    except KeyboardInterrupt:
+        if not RunPaths(folder).database.exists():
+            raise
+        raise Interrupted(folder, None) from None
 
 
 def _work(

@@ -10,8 +10,8 @@ import shlex
 import shutil
 import stat
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -90,6 +90,37 @@ def require_absent(folder: Path, own: Sequence[str] = ("run.db", "rounds")) -> N
         raise _impossible(folder, f"{place} is a file")
     if not os.access(place, os.W_OK | os.X_OK):
         raise _impossible(folder, f"{place} cannot be written to")
+
+
+@contextmanager
+def claimed(folder: Path, own: Sequence[str] = ("run.db", "rounds")) -> Iterator[None]:
+    """Make a new folder, and hold its lock (`RunLock`). A folder in which nothing is written is removed at the end.
+
+    Args:
+        folder: the path.
+        own: as for `require_absent`.
+
+    Raises:
+        InputError: as for `require_absent`, or another process works in the folder.
+    """
+    require_absent(folder, own)
+    made = [each for each in (folder, *folder.parents) if not each.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _impossible(folder, error.strerror) from None
+    lock = RunPaths(folder).lock
+    with RunLock(lock):
+        if any(each != lock for each in folder.iterdir()):  # another process has begun and stopped meanwhile
+            require_absent(folder, own)
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # it holds more
+                if list(folder.iterdir()) == [lock]:
+                    lock.unlink()
+                for each in made:
+                    each.rmdir()
 
 
 def require_folder(folder: Path) -> None:

@@ -95,6 +95,10 @@ def test_what_a_comparison_leaves(whole: Whole) -> None:
     again: list[ComparisonState] = []
     assert resume(whole.folder, listener=again.append).results == whole.compared.results
     assert again == []
+    kept = {each.name: each.read_bytes() for each in whole.folder.iterdir() if each.is_file()}
+    with RunLock(place.lock), pytest.raises(InputError, match="the run is being worked on by process"):
+        resume(whole.folder, seeds=2)
+    assert {each.name: each.read_bytes() for each in whole.folder.iterdir() if each.is_file()} == kept
 
 
 @pytest.mark.slow

@@ -43,6 +43,28 @@ def test_an_expansion_goes_on_from_wherever_it_was_ended(at: int, error: Any, tm
     assert seen(tmp_path / "broken") == seen(tmp_path / "whole")
 
 
+def test_nobody_else_goes_on_while_the_first_search_runs(tmp_path: Path) -> None:
+    said = set()
+
+    class Disturbed(Thresholds):
+        async def propose(self, request: Any, parents: Any) -> Proposal:
+            with pytest.raises(InputError, match="the run is being worked on by process") as refused:
+                resume(tmp_path / "run", parts=parts(), learner=FakeLearner())
+            said.add(str(refused.value).partition(":")[0])
+            return await super().propose(request, parents)
+
+    disturbed = replace(parts(), proposer=Disturbed())
+    run = start(resolve(flags=FLAGS), tmp_path / "run", disturbed, FakeLearner())
+    assert said == {str(tmp_path / "run")}
+    assert len(run.rounds) == 3
+
+
+def test_an_expansion_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nothing.py"):
+        begun(tmp_path / "runs" / "new", FakeLearner(), **{"proposer.start_from": (str(tmp_path / "nothing.py"),)})
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_expansion_whose_time_is_up_before_the_first_proposal_goes_on_as_a_whole(tmp_path: Path) -> None:
     with pytest.raises(GraceError, match="the time was up before the first proposal") as ended:
         begun(tmp_path / "run", FakeLearner(), **{"stop.max_seconds": 1e-6})

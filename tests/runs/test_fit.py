@@ -274,6 +274,26 @@ def test_a_resumed_run_shows_nothing_about_an_earlier_best_program(words: str, k
         assert (stored_sizes(store) is not None) is kept
 
 
+def test_ctrl_c_between_the_folder_and_the_search_names_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pressed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("grace_irl.runs.fit.create", pressed)
+        with pytest.raises(KeyboardInterrupt) as nothing:
+            run_in(tmp_path / "run")
+        assert not isinstance(nothing.value, Interrupted)
+        patched.undo()
+        patched.setattr("grace_irl.runs.fit.labelled", pressed)
+        for begin in (run_in, resumed):
+            with pytest.raises(Interrupted) as stopped:
+                begin(tmp_path / "run")
+            assert stopped.value.folder == tmp_path / "run"
+    assert resumed(tmp_path / "run").best.program == run_in(tmp_path / "whole").best.program
+
+
 @pytest.mark.parametrize("flags", [{"seed": 3}, {"search.population": 9}, {"data.label": "last"}])
 def test_a_resume_may_not_make_it_another_run(tmp_path: Path, flags: dict[str, object]) -> None:
     run_in(tmp_path / "run")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from grace_irl.errors import InputError
-from grace_irl.runs.folder import RunLock
+from grace_irl.runs.folder import RunLock, claimed
 
 HOLD = """
 import sys, time
@@ -41,3 +41,30 @@ def test_a_live_holder_is_named_and_a_dead_one_holds_nothing(tmp_path: Path) -> 
 def test_it_can_be_taken_again_after_release(tmp_path: Path) -> None:
     for _ in range(2):
         RunLock(tmp_path / "lock").release()
+
+
+def test_a_new_folder_is_locked_and_goes_if_nothing_is_written(tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "new"
+    with claimed(folder):
+        with pytest.raises(InputError, match=f"process {os.getpid()}"):
+            RunLock(folder / "lock")
+        with pytest.raises(InputError, match="exists already; expected a new folder"), claimed(folder):
+            pass
+    assert list(tmp_path.iterdir()) == []
+    with claimed(folder):
+        (folder / "run.db").touch()
+    assert sorted(each.name for each in folder.iterdir()) == ["lock", "run.db"]
+
+
+def test_a_folder_that_another_process_fills_meanwhile_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Late(RunLock):
+        def __init__(self, path: Path) -> None:
+            (path.parent / "run.db").touch()
+            super().__init__(path)
+
+    monkeypatch.setattr("grace_irl.runs.folder.RunLock", Late)
+    with pytest.raises(InputError, match=r"exists already; .*, or go on with --resume"), claimed(tmp_path / "new"):
+        pass
+    assert (tmp_path / "new" / "run.db").exists()

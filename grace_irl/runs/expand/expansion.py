@@ -40,7 +40,7 @@ from grace_irl.runs.expand.expanding import Expanding, place_of
 from grace_irl.runs.expand.learner import Learner, PpoLearner
 from grace_irl.runs.expand.likeness import NO_ENDS, recognises_success
 from grace_irl.runs.expand.round import Round, read_round
-from grace_irl.runs.folder import RunLock, RunPaths, default_folder, own, require_absent
+from grace_irl.runs.folder import RunLock, RunPaths, claimed, default_folder, own, require_absent
 from grace_irl.runs.labelling import chosen_rule, marked, with_label
 from grace_irl.runs.resumption import require_changeable
 from grace_irl.runs.run import Interrupted, Run
@@ -100,13 +100,12 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts(), learn
     if not recognises_success(demonstrations):
         (parts.note or _silent)(NO_ENDS)
     tests, parts = parts.rest, replace(parts, whole=folder, rest=False)
-    with _part_of(folder):
+    with claimed(folder), _part_of(folder):
         run = fits.start(config, place_of(folder, 0) / "run", parts)
-        with RunLock(RunPaths(folder).lock):
-            config = resolve(RunPaths(run.folder).config)
-            demonstrations = marked(demonstrations, run.folder, _silent)
-            parts = replace(parts, reason=parts.reason or choice.reason)
-            return Expanding(folder, config, demonstrations, replace(parts, rest=tests), learner).work(run)
+        config = resolve(RunPaths(run.folder).config)
+        demonstrations = marked(demonstrations, run.folder, _silent)
+        parts = replace(parts, reason=parts.reason or choice.reason)
+        return Expanding(folder, config, demonstrations, replace(parts, rest=tests), learner).work(run)
 
 
 def resume(
@@ -246,6 +245,8 @@ def _part_of(folder: Path) -> Iterator[None]:
     except Interrupted as interrupted:
         raise Interrupted(folder, interrupted.best) from None
     except KeyboardInterrupt:
+        if not RunPaths(place_of(folder, 0) / "run").database.exists():
+            raise
         raise Interrupted(folder, None) from None
     except InputError:
         raise
