@@ -342,7 +342,13 @@ class SandboxConfig(Section):
 class Config(Section):
     """The configuration of a run. A method adds sections, or extends `search` and `stop` (`runs.config.config_of`)."""
 
-    method: str = setting(METHOD, "Method.", flag="method", panel="Search")
+    method: str = setting(
+        METHOD,
+        "Method: grace, map-elites, rf-agent, forge, eureka, revolve, policy-evolution, random, or one of another "
+        "distribution; fit --method NAME --help-all shows its flags.",
+        flag="method",
+        panel="Search",
+    )
     seed: int = setting(
         0, "Seed of the split, the search and the proposer.", flag="seed", panel="Run", common=True, ge=0
     )

@@ -40,6 +40,7 @@ FAILING = 2 / 3
 negatives have similar sums, the probability is about 1/2."""
 
 MARKS = "mark all states that reach the goal (--label goal), since these experts stay there"
+UNMARKED = "mark the goal states of these experts (--goals), or leave them out"
 CLOSER = "search longer, or bring negative episodes that come close to a goal"
 
 
@@ -136,7 +137,11 @@ def _of_side(subject: Subject, metrics: Metrics) -> Iterator[RewardWarning]:
     if paid > max(SINGLE, WRONG * negatives):
         look = "look whether they do the task (report), " if trained and metrics is not subject.tested else ""
         found = f"the reward pays {paid} of {negatives} {side} negative episodes{which}"
-        yield RewardWarning("false", found, f"{look}{_closer(subject)}")
+        advice = f"{look}{_closer(subject)}"
+        if unmarked := sum(item.demonstration.role == "expert" for item in _paid(subject, items)):
+            found = f"{found}, {unmarked} of them experts without a goal state"
+            advice = UNMARKED if unmarked >= paid else f"{UNMARKED}, or {advice}"
+        yield RewardWarning("false", found, advice)
 
 
 def _paid_negatives(subject: Subject, metrics: Metrics) -> tuple[int, int, str]:
@@ -153,6 +158,11 @@ def _paid_negatives(subject: Subject, metrics: Metrics) -> tuple[int, int, str]:
     if own and np.mean(own) > episodes.false.value:
         return sum(own), len(own), " that are no swaps" if len(own) < episodes.negatives else ""
     return _wrong(episodes)[2], episodes.negatives, ""
+
+
+def _paid(subject: Subject, items: Sequence[Labelled]) -> list[Labelled]:
+    """The episodes without a goal state that the reward pays anywhere."""
+    return [item for item in subject.given(items) if not item.positive.any() and subject.pays_anywhere(item)]
 
 
 def _closer(subject: Subject) -> str:

@@ -111,7 +111,8 @@ def misused(error: Exception, arguments: Sequence[str] = ()) -> str | None:
             said = f"{recording}: no such file; expected the folder of a run, or a recording, for --replay"
         elif other := other_methods(option, ""):
             said = f"{option} has no effect with this method; expected it with --method {other}, or left out"
-    return f"{said}; see {context.command_path} --help" if context else said
+    page = "--help-all" if getattr(getattr(context, "command", None), "common", ()) else "--help"
+    return f"{said}; see {context.command_path} {page}" if context else said
 
 
 def build(loaded: Collection[str] = (), method: str = "") -> typer.Typer:

@@ -105,7 +105,7 @@ def convert(
     environment: Annotated[
         str | None, typer.Option("--env", help="Gymnasium id; of MuJoCo's, it names the fields, too.")
     ] = None,
-    label: Annotated[str | None, typer.Option(help="Positive expert states: all or last.")] = None,
+    label: Annotated[str | None, typer.Option(help="Positive expert states: all, last or goal.")] = None,
     fields: Annotated[str | None, typer.Option(help="Names of a vector's numbers: a,b,c.")] = None,
     state_columns: StateColumns = None,
     episode_column: EpisodeColumn = None,

@@ -56,27 +56,22 @@ class FieldCues:
     sources: tuple[str, ...] = ()
 
 
-class Numbers(Sequence[NDArray[np.float64]]):
-    """The numbers `(T+1, n)` of each episode, computed at each access.
+class Computed(Sequence[NDArray[np.float64]]):
+    """Numbers `(T+1, n)` of each episode, computed at each access.
 
     Float64 numbers of pictures need eight times the memory of their bytes. So only one episode's numbers should exist
     at a time. A row or a slice of an array keeps the whole array alive: copy it before the next episode.
 
     Args:
-        items: labelled demonstrations of one kind of state, which has numbers.
+        compute: function that gives the numbers of an episode, from the episode's place.
+        count: number of episodes.
     """
 
-    def __init__(self, items: Sequence[Labelled]) -> None:
-        self._trajectories = [item.trajectory for item in items]
-
-    @classmethod
-    def of(cls, items: Sequence[Labelled]) -> Numbers | None:
-        """The numbers of these episodes; None without episodes, or if their states have no numbers."""
-        first = items[0].trajectory if items else None
-        return None if first is None or first.state_kind.numbers(first.states[:1]) is None else cls(items)
+    def __init__(self, compute: Callable[[int], NDArray[np.float64]], count: int) -> None:
+        self._compute, self._count = compute, count
 
     def __len__(self) -> int:
-        return len(self._trajectories)
+        return self._count
 
     @overload
     def __getitem__(self, index: int) -> NDArray[np.float64]: ...
@@ -85,10 +80,31 @@ class Numbers(Sequence[NDArray[np.float64]]):
     def __getitem__(self, index: slice) -> list[NDArray[np.float64]]: ...
 
     def __getitem__(self, index: int | slice) -> NDArray[np.float64] | list[NDArray[np.float64]]:
-        if isinstance(index, slice):
-            return [self[place] for place in range(len(self))[index]]
-        trajectory = self._trajectories[index]
-        return np.asarray(trajectory.state_kind.numbers(trajectory.states))
+        places = range(self._count)[index]
+        return self._compute(places) if isinstance(places, int) else [self._compute(place) for place in places]
+
+
+class Numbers(Computed):
+    """The numbers `(T+1, n)` of each episode of labelled demonstrations, computed at each access.
+
+    Args:
+        items: labelled demonstrations of one kind of state, which has numbers.
+    """
+
+    def __init__(self, items: Sequence[Labelled]) -> None:
+        trajectories = [item.trajectory for item in items]
+
+        def compute(place: int) -> NDArray[np.float64]:
+            trajectory = trajectories[place]
+            return np.asarray(trajectory.state_kind.numbers(trajectory.states))
+
+        super().__init__(compute, len(trajectories))
+
+    @classmethod
+    def of(cls, items: Sequence[Labelled]) -> Numbers | None:
+        """The numbers of these episodes; None without episodes, or if their states have no numbers."""
+        first = items[0].trajectory if items else None
+        return None if first is None or first.state_kind.numbers(first.states[:1]) is None else cls(items)
 
 
 def columns(episodes: Episodes, numbers: NDArray[np.int64]) -> Iterator[tuple[int, list[NDArray[np.float64]]]]:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 from rich.style import Style
 
-from grace_irl.demos.fields import moments
+from grace_irl.demos.fields import Computed, moments
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.report.charts import picture
 from grace_irl.report.data import Data, Valued
@@ -77,11 +77,12 @@ def _moments(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Mean and standard deviation of each field over the positive (or negative) training states."""
     parts = [
-        _rows(trajectories[each.row.digest], each.positive == positive)
+        (trajectories[each.row.digest], np.flatnonzero(each.positive == positive))
         for each in valued
         if each.row.split == "train" and each.row.digest in trajectories
     ]
-    return moments(parts) if any(map(len, parts)) else None
+    parts = [(trajectory, chosen) for trajectory, chosen in parts if len(chosen)]
+    return moments(Computed(lambda place: _rows(*parts[place]), len(parts))) if parts else None
 
 
 def _rows(trajectory: Trajectory, chosen: Any) -> NDArray[np.float64]:

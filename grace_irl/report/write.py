@@ -39,6 +39,8 @@ from grace_irl.runs.store import Store
 
 NONE_FOUND, NONE_TRIED = "No valid reward was found.", "No program has been tried yet."
 GO_ON = "If the run has ended, go on with it: grace-irl fit --resume RUN, with its folder for RUN."
+UNSHOWN = "States are not all shown: "
+"""Text of a page whose run's demonstrations are not at hand."""
 GENERATIONS = 200  # maximum number of generations in the report; earlier generations are omitted
 
 
@@ -80,11 +82,17 @@ def write_report(folder: Path, out: Path | None = None, demonstrations: Shown | 
         The path of the file.
 
     Raises:
-        InputError: the folder holds no run, the run is of a newer version, or the file cannot be written.
+        InputError: the folder holds no run, the run is of a newer version, the file cannot be written, or the folder
+            has a report that shows states, and the new one would not show all of them.
         GraceError: the run is damaged.
     """
-    path = out or RunPaths(folder).report
-    write_atomically(path, report(folder, demonstrations))
+    path, text = out or RunPaths(folder).report, report(folder, demonstrations)
+    if out is None and UNSHOWN in text and path.is_file() and UNSHOWN not in path.read_text("utf-8", "replace"):
+        raise InputError(
+            f"{path}: shows states, and a new report would not show all of them, because their demonstrations are not "
+            "at hand; expected --demos to name them, or --out for another file"
+        )
+    write_atomically(path, text)
     return path
 
 

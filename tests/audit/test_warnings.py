@@ -314,6 +314,23 @@ def test_training_negatives_that_are_paid_though_no_held_out_one_is() -> None:
     assert found.advice.startswith("look whether they do the task")
 
 
+def test_paid_experts_without_a_goal_state_are_said() -> None:
+    """They count as negative episodes, and more negative episodes are no cure."""
+    given = drawn(reach, count=60)
+    experts = [number for number, item in enumerate(given) if item.role == "expert"]
+    items = [
+        replace(item, goals=() if number in experts[:20] else (len(item.trajectory.states) - 1,))
+        if item.role == "expert"
+        else item
+        for number, item in enumerate(given)
+    ]
+    found = warned(examined(replace(given, items=tuple(items)), GOOD, "goal", held_out=0.0), "false")
+    assert found.found == (
+        "the reward pays 20 of 80 training negative episodes, 20 of them experts without a goal state"
+    )
+    assert found.advice == "mark the goal states of these experts (--goals), or leave them out"
+
+
 def test_held_out_episodes_of_one_side_are_said() -> None:
     given = drawn(reach)
     for role, lacking in (("expert", "negative"), ("negative", "positive")):

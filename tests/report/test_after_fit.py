@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import grace_irl
+from grace_irl.cli import main
+from grace_irl.report.write import UNSHOWN
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.run import Interrupted, Run
 from tests.fakes.data import vector_set
@@ -39,6 +41,21 @@ def test_a_resumed_fit_leaves_a_new_one(tmp_path: Path) -> None:
     run.report_path.unlink()
     grace_irl.fit(data, resume=run.folder, proposer=ScriptedProposer(), generations=2)
     assert run.report_path.is_file()
+
+
+def test_a_report_with_states_is_not_replaced_by_one_without(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = fitted(tmp_path / "run", vector_set(noise=0.05))
+    page = tmp_path / "run" / "report.html"
+    before = page.read_bytes()
+    assert UNSHOWN.encode() not in before
+    assert main(["report", str(run.folder)]) == 2
+    assert "report.html: shows states, and a new report would not show all of them" in capsys.readouterr().err
+    assert page.read_bytes() == before
+    other = tmp_path / "other.html"
+    assert main(["report", str(run.folder), "--out", str(other)]) == 0
+    assert UNSHOWN in other.read_text()
 
 
 def test_an_interrupted_fit_leaves_one(tmp_path: Path) -> None:
