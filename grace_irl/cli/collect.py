@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, cast, get_args
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from grace_irl.cli.console import PlainConsole, print_json, require_new, say
+from grace_irl.atomic import require_new
+from grace_irl.cli.console import PlainConsole, print_json, say
 from grace_irl.cli.options import Kind, MaxMemory, mirrored
 from grace_irl.demos.files import Format, open_writer, save
 from grace_irl.demos.trajectory import Metadata, Role
