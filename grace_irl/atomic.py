@@ -38,3 +38,13 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             part.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror}); choose another place") from None
+
+
+def require_new(path: Path, *, force: bool) -> None:
+    """Require that no file exists at this path, unless `force` is set.
+
+    Raises:
+        InputError: the file exists, and `force` is not set.
+    """
+    if path.is_file() and not force:
+        raise InputError(f"{path}: exists already; expected a new file: choose another, or overwrite it with --force")

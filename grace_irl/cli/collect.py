@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, cast, get_args
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from grace_irl.cli.console import PlainConsole, print_json, require_new, say
+from grace_irl.atomic import require_new
+from grace_irl.cli.console import PlainConsole, print_json, say
 from grace_irl.cli.options import Kind, MaxMemory, mirrored
-from grace_irl.demos.files import Format, open_writer, save
-from grace_irl.demos.trajectory import Metadata, Role
+from grace_irl.demos.files import Format, require_writable, save
+from grace_irl.demos.trajectory import Role
 from grace_irl.errors import InputError, require_one_of
-from grace_irl.states.vector import VECTOR
 
 if TYPE_CHECKING:
     from grace_irl.rl.collect import EpisodeTally
@@ -68,8 +68,7 @@ def collect(
     require_one_of("--format", format_, get_args(Format))
     path = Path(cast(Path, out))
     require_new(path, force=force)
-    # Refuse an invalid output path before episodes are played.
-    open_writer(path, Metadata(VECTOR.name), cast("Format | None", format_))
+    require_writable(path, cast("Format | None", format_))
     from grace_irl.rl.collect import EpisodeTally
     from grace_irl.rl.collect import collect as play
 

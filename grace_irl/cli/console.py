@@ -7,7 +7,6 @@ import math
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import IO, Any
 
 from pygments.token import Comment, Keyword, Name, Number, String
@@ -20,7 +19,6 @@ from rich.text import Text
 from rich.theme import Theme
 
 from grace_irl.cli.fitting import tables_of, wrapped
-from grace_irl.errors import InputError
 from grace_irl.methods.account import Figures
 from grace_irl.programs.parsing import canonical
 from grace_irl.text import HarmlessStream, harmless, line
@@ -129,13 +127,3 @@ def print_source(out: PlainConsole, source: str) -> None:
         out.print(Syntax(harmless(source), "python", theme=SOURCE, word_wrap=True, background_color="default"))
     else:
         print(source, flush=True)
-
-
-def require_new(path: Path, *, force: bool) -> None:
-    """Require that no file exists at this path, unless `force` is set.
-
-    Raises:
-        InputError: the file exists, and `force` is not set.
-    """
-    if path.is_file() and not force:
-        raise InputError(f"{path}: exists already; expected a new file: choose another, or overwrite it with --force")

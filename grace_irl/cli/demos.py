@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grace_irl.cli.columns import EpisodeColumn, StateColumns, chosen_columns, fields_named
-from grace_irl.cli.console import PlainConsole, print_json, require_new, say
+from grace_irl.cli.console import PlainConsole, print_json, say
 from grace_irl.cli.options import CommandGroup, Kind, MaxMemory
 from grace_irl.cli.pictures import in_terminal, save_pictures
 from grace_irl.cli.select import SCREENSHOTS, select
@@ -34,6 +34,7 @@ app = typer.Typer(
 )
 app.command()(select)
 
+Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")]
 
 
@@ -111,7 +112,7 @@ def convert(
     episode_column: EpisodeColumn = None,
     kind: Kind = None,
     screenshots: Annotated[str, typer.Option(help=SCREENSHOTS)] = "embed",
-    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
+    force: Force = False,
     max_memory: MaxMemory = None,  # noqa: ARG001 - its callback sets the limit
     json_: Json = False,
 ) -> None:
@@ -123,7 +124,6 @@ def convert(
     require_one_of("--role", role, get_args(Role))
     require_one_of("--label", label, get_args(LabelRule))
     require_one_of("--screenshots", screenshots, get_args(Keep))
-    require_new(Path(target), force=force)
     named = None if fields is None else fields_named(fields)
     if named is None and environment is not None:
         from grace_irl.rl.views import vector_fields
@@ -131,7 +131,8 @@ def convert(
         named = vector_fields(environment) or None
     stated = Stated(cast("Role | None", role), task, environment, cast("LabelRule | None", label), named, kind)
     columns = chosen_columns(state_columns, episode_column)
-    copied = convert_files(source, target, cast("Format | None", format_), stated, cast("Keep", screenshots), columns)
+    to, keep = cast("Format | None", format_), cast("Keep", screenshots)
+    copied = convert_files(source, target, to, stated, keep, columns, force=force)
     _report(copied, None, json_)
 
 
@@ -145,6 +146,7 @@ def scramble(
     kind: Kind = None,
     state_columns: StateColumns = None,
     episode_column: EpisodeColumn = None,
+    force: Force = False,
     max_memory: MaxMemory = None,  # noqa: ARG001 - its callback sets the limit
     json_: Json = False,
 ) -> None:
@@ -157,7 +159,7 @@ def scramble(
     if len(paths) < 2:
         raise InputError(f"scramble {paths[0]}: no DST; expected SRC... DST: name the target file or folder")
     columns = chosen_columns(state_columns, episode_column)
-    copied, place = scramble_files(paths[:-1], paths[-1], seed, map_, kind or "", columns)
+    copied, place = scramble_files(paths[:-1], paths[-1], seed, map_, kind or "", columns, force=force)
     _report(copied, place, json_)
 
 

@@ -50,12 +50,14 @@ def write(folder: Path) -> list[str]:
         raise InputError(f"{PLACES[0]}: not there; expected the demonstrations that ship: install grace-irl again")
     part = part_of(folder.absolute())
     try:
-        part.parent.mkdir(parents=True, exist_ok=True)
+        part.mkdir(parents=True)
         try:
-            shutil.copytree(source, part, copy_function=shutil.copyfile)
+            for file in source.iterdir():
+                shutil.copyfile(file, part / file.name)
             part.rename(folder)
         finally:
             shutil.rmtree(part, ignore_errors=True)
     except OSError as error:
-        raise InputError(f"{folder}: cannot be written ({error.strerror or error}); choose another place") from None
+        remedy = "free some space or choose another place"
+        raise InputError(f"{folder}: cannot be written ({error.strerror}); {remedy}") from None
     return sorted(path.name for path in folder.iterdir())

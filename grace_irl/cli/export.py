@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from grace_irl.atomic import write_atomically
-from grace_irl.cli.console import print_json, require_new, say
+from grace_irl.atomic import require_new, write_atomically
+from grace_irl.cli.console import print_json, say
 from grace_irl.errors import InputError
 from grace_irl.runs.provenance import export_record
 from grace_irl.runs.run import best_record, opened

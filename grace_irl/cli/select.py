@@ -11,8 +11,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from grace_irl.atomic import require_new
 from grace_irl.cli.columns import EpisodeColumn, StateColumns, chosen_columns
-from grace_irl.cli.console import PlainConsole, console, print_json, require_new, say
+from grace_irl.cli.console import PlainConsole, console, print_json, say
 from grace_irl.cli.options import Kind, MaxMemory
 from grace_irl.demos.conditions import Conditions
 from grace_irl.demos.files import Format

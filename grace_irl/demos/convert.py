@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from grace_irl.atomic import require_new
 from grace_irl.demos.files import SUFFIX, Format, SetOfFiles, expand, open_writer, passed_over
 from grace_irl.demos.foreign.columns import Columns
 from grace_irl.demos.header import Header, merge, role_of
@@ -70,6 +71,8 @@ def convert(
     stated: Stated | None = None,
     screenshots: Keep = "embed",
     columns: Columns = Columns(),
+    *,
+    force: bool = False,
 ) -> list[Copied]:
     """Copy demonstrations to another format, with one trajectory in memory at a time.
 
@@ -83,11 +86,14 @@ def convert(
         stated: facts for the metadata of the written files.
         screenshots: whether the written files embed screenshots, refer to them or leave them out.
         columns: the user's choice of columns, for tables.
+        force: whether to overwrite files.
 
     Raises:
-        InputError: data that cannot be used, or a target that cannot be written.
+        InputError: data that cannot be used, a target that cannot be written, or a file to write that exists already
+            while `force` is false. No file has been written in the last case.
     """
     pairs, stated = _targets([source], target, format), stated or Stated()
+    _require_new(pairs, force=force)
     files = SetOfFiles([each for each, _ in pairs], stated.kind or "", restated=True, columns=columns)
     copied = [_copy(each, *pair, format, stated, None, screenshots) for each, pair in zip(files, pairs, strict=True)]
     return _with_passed_over(copied, [source])
@@ -100,6 +106,8 @@ def scramble(
     map_path: str | Path | None = None,
     kind: str = "",
     columns: Columns = Columns(),
+    *,
+    force: bool = False,
 ) -> tuple[list[Copied], Path]:
     """Write scrambled copies of files or folders, and one scramble map with all replacements.
 
@@ -110,15 +118,25 @@ def scramble(
         map_path: file of an existing scramble map; None draws a new map.
         kind: name of the states' kind, such as "grid", if the files state none; "" chooses by the values of the states.
         columns: the user's choice of columns, for tables.
+        force: whether to overwrite files. The map in `map_path` may always be written again, with its new words.
 
     Returns:
         A record of each copy, and the path of the scramble map. The map is `scramble.json` in a target folder, or
         `NAME.scramble.json` beside a target file `NAME.parquet`.
 
     Raises:
-        InputError: data that cannot be used, or a scramble map for another kind of state.
+        InputError: data that cannot be used, a scramble map for another kind of state, or a file to write that exists
+            already while `force` is false. No file has been written in the last case.
     """
-    pairs = _targets(sources, target, None)
+    pairs, file = _targets(sources, target, None), Path(target)
+    _require_new(pairs, force=force)
+    alone = [Path(path) for _, path in pairs] == [file]
+    place = file.with_name(f"{file.stem}.scramble.json") if alone else file / MAP_NAME
+    if place.is_file() and not force and (map_path is None or not place.samefile(map_path)):
+        raise InputError(
+            f"{place}: exists already, the map of earlier copies; expected a new file: use it again with --map, choose "
+            "another DST, or overwrite it with --force"
+        )
     files = SetOfFiles([each for each, _ in pairs], kind, columns=columns)
     if map_path is not None:
         table = ScrambleMap.load(Path(map_path))
@@ -131,9 +149,6 @@ def scramble(
     for each, pair in zip(files, pairs, strict=True):
         merge([first, each.header], [str(pairs[0][0]), str(pair[0])])  # the map is for the components of the first file
         copied.append(_copy(table.ordered(each), *pair, None, Stated(), table))
-    file = Path(target)
-    beside = file.with_name(f"{file.stem}.scramble.json") if len(copied) == 1 and copied[0].path == str(file) else None
-    place = beside or file / MAP_NAME
     table.save(place)
     return _with_passed_over(copied, sources), place
 
@@ -176,6 +191,14 @@ def _targets(
     return pairs
 
 
+def _require_new(pairs: Sequence[tuple[str | Path, str | Path]], *, force: bool) -> None:
+    """Check all target files before any of them is written."""
+    for source, target in pairs:
+        if os.path.realpath(source) == os.path.realpath(target):
+            raise InputError(f"{target}: source and target are the same; expected another name")
+        require_new(Path(target), force=force)
+
+
 def _copy(
     opened: Source,
     source: str | Path,
@@ -185,8 +208,6 @@ def _copy(
     table: ScrambleMap | None,
     screenshots: Keep = "embed",
 ) -> Copied:
-    if os.path.realpath(source) == os.path.realpath(target):
-        raise InputError(f"{target}: source and target are the same; expected another name")
     header = _restated(opened.header, stated)
     metadata = table.metadata(header.metadata) if table else header.metadata
     role = stated.role or role_of(opened.header, source)

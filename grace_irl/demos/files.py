@@ -44,6 +44,7 @@ from grace_irl.demos.ui.texts import TASK
 from grace_irl.errors import InputError
 from grace_irl.states import kind_named
 from grace_irl.states.kind import KindChoice, States
+from grace_irl.states.vector import VECTOR
 
 Format = Literal["parquet", "npz", "imitation", "minari", "minari-arrow", "androidcontrol"]
 """Formats for writing. `imitation` is an npz file in the layout of the library imitation. `minari` and `minari-arrow`
@@ -390,6 +391,15 @@ def open_writer(
         f"{path}: unknown format {name or Path(path).suffix!r}; expected a path ending in .parquet, .npz, "
         f"{tfrecord.SUFFIX} or -vN (Minari), or --format with one of {', '.join(get_args(Format))}"
     )
+
+
+def require_writable(path: str | Path, format: Format | None = None) -> None:
+    """Check that a set can be written, before the work to make it, such as to play its episodes.
+
+    Raises:
+        InputError: a path that does not match the format, or a place where no file can be written.
+    """
+    open_writer(path, Metadata(VECTOR.name), format).require_writable()
 
 
 def save(

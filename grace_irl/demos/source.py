@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -178,6 +180,21 @@ class SetWriter(ABC):
         self._header = HeaderBuilder(metadata)
         self._count = 0
 
+    def require_writable(self) -> None:
+        """Check that the set can be written at its place, before the work to make the set.
+
+        Raises:
+            InputError: no file can be written there.
+        """
+        try:
+            if self._place.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            folder = next(parent for parent in self._place.absolute().parents if parent.exists())
+            with tempfile.TemporaryFile(dir=folder) as file:
+                file.write(b"\0")  # a full disk still takes an empty file
+        except OSError as error:
+            raise self._unwritable(error) from None
+
     def add(self, demonstration: Demonstration) -> None:
         """Append one demonstration.
 
@@ -208,8 +225,9 @@ class SetWriter(ABC):
                 self._publish()
         except OSError as failure:
             raise self._unwritable(failure) from None
-        finally:
-            self._discard()
+        finally:  # failures here only leave a temporary file, and must not hide the error above
+            with suppress(OSError):
+                self._discard()
 
     @abstractmethod
     def _append(self, demonstration: Demonstration, where: str) -> None:
@@ -229,8 +247,7 @@ class SetWriter(ABC):
 
     def _discard(self) -> None:
         """Close open files and remove temporary files, after success and after failure."""
-        with suppress(NotADirectoryError):  # raised if the parent folder is a file; there is nothing to remove then
-            self._part.unlink(missing_ok=True)
+        self._part.unlink(missing_ok=True)
 
     def _unwritable(self, error: OSError) -> InputError:
         said = error.strerror or (str(error).splitlines() or [type(error).__name__])[0]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from grace_irl.contents import require_inside
-from grace_irl.demos.files import save
+from grace_irl.demos.files import require_writable, save
 from grace_irl.demos.select_recipe import require_keys, require_within
 from grace_irl.demos.trajectory import Role
 from grace_irl.errors import InputError
@@ -75,8 +75,9 @@ def run_recipe(path: str | Path, *, force: bool = False) -> Iterator[tuple[Path,
         force: whether to overwrite files.
 
     Raises:
-        InputError: the recipe is invalid, an environment cannot be made or its observations are not of the kind, or a
-            file to write exists already and `force` is false. No file has been written then.
+        InputError: the recipe is invalid, an environment cannot be made or its observations are not of the kind, a
+            file cannot be written, or a file to write exists already and `force` is false. No file has been written
+            then.
     """
     recipes, folder = read_recipe(path), Path(path).parent
     for each in recipes:
@@ -87,6 +88,7 @@ def run_recipe(path: str | Path, *, force: bool = False) -> Iterator[tuple[Path,
     if taken is not None and not force:
         raise InputError(f"{taken}: exists already; expected new files: move it, or overwrite it with --force")
     for recipe in recipes:
+        require_writable(folder / recipe.out)
         prepare(recipe.env, kind=recipe.kind)[0].close()
     for recipe in recipes:
         tally = EpisodeTally()

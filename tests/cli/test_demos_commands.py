@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shlex
@@ -96,6 +97,32 @@ def test_refused_before_anything_is_done(
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert said in err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("out", "reason"),
+    [
+        ("file/a/b.parquet", "Not a directory"),
+        ("folder.parquet", "Is a directory"),
+        ("new/b.npz", "Read-only file system"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_refused_before_an_episode_is_played(
+    out: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def read_only(**_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    (tmp_path / "file").touch()
+    (tmp_path / "folder.parquet").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("grace_irl.rl.collect.rollout", lambda *_: pytest.fail("an episode was played"))
+    if reason.startswith("Read-only"):
+        monkeypatch.setattr("tempfile.TemporaryFile", read_only)
+    code, said, err = run(capsys, *COLLECT, "--out", out)
+    assert (code, said) == (2, "")
+    assert err == f"grace-irl: {out}: cannot be written ({reason}); free some space or choose another place\n"
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_inspect_as_json(capsys: pytest.CaptureFixture[str]) -> None:

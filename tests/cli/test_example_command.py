@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shlex
 from pathlib import Path
 
@@ -57,6 +59,19 @@ def test_what_cannot_be_written_is_one_line(tmp_path: Path, capsys: pytest.Captu
     assert main(["example", str(tmp_path / "file" / "inside")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "cannot be written" in line
+
+
+def test_a_full_disk_is_one_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("shutil.copyfile", full)
+    assert main(["example", str(tmp_path / "new")]) == 2
+    reason = "cannot be written (No space left on device); free some space or choose another place"
+    assert capsys.readouterr().err == f"grace-irl: {tmp_path / 'new'}: {reason}\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_installation_without_them_says_so(

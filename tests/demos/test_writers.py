@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -108,6 +109,18 @@ def test_a_place_that_cannot_be_written(usual: Demonstrations, case: FormatCase,
         save(case.held(usual), tmp_path / "file" / case.file, case.name)
 
 
+def test_a_file_system_that_cannot_be_written(
+    usual: Demonstrations, case: FormatCase, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(InputError, match=rf"{case.file}: cannot be written \(Read-only file system\); free some space"):
+        save(case.held(usual), path, case.name)
+
+
 @pytest.mark.parametrize("length", [4096, 200_000])
 def test_a_very_long_instruction(length: int, usual: Demonstrations, case: FormatCase, path: Path) -> None:
     """It comes back whole, or is refused with its length; nothing is cut."""
@@ -177,3 +190,12 @@ def test_grids_of_floats(grids: Demonstrations, case: FormatCase, path: Path) ->
     object.__setattr__(trajectory, "states", trajectory.states.astype(np.float64))
     save(replace(grids, items=(Demonstration(trajectory, "expert"),)), path, case.name)
     assert "integers" in refused(path)
+
+
+def test_a_disk_that_is_full_when_an_archive_is_put_together(
+    vectors: Demonstrations, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: Path("/dev/full").open("w+b"))  # noqa: SIM115
+    with pytest.raises(InputError, match=r"set.npz: cannot be written \(No space left on device\); free some space"):
+        save(vectors, tmp_path / "set.npz")
+    assert nothing_left(tmp_path / "set.npz")

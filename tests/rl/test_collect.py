@@ -243,6 +243,15 @@ def test_a_fault_in_the_last_file_of_a_recipe_is_found_before_the_first_is_writt
     assert [each.name for each in tmp_path.iterdir()] == ["recipe.toml"]
 
 
+def test_a_place_in_a_recipe_that_cannot_be_written_is_found_before_an_episode_is_played(tmp_path: Path) -> None:
+    table = "[[file]]\nout = '{}'\nenv = 'CartPole-v1'\npolicy = 'random'\nrole = 'expert'\nepisodes = 1\n"
+    (tmp_path / "recipe.toml").write_text(table.format("a.npz") + table.format("file/b.npz"))
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"file/b.npz: cannot be written \(Not a directory\); .* choose another place"):
+        list(run_recipe(tmp_path / "recipe.toml"))
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "recipe.toml"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

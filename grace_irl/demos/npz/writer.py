@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,8 @@ class NpzWriter(SetWriter):
 
     def _discard(self) -> None:
         for spool in self._spools.values():
-            spool.file.close()
+            with suppress(OSError):
+                spool.file.close()
         super()._discard()
 
 

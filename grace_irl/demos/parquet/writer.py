@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,7 +126,8 @@ class ParquetWriter(SetWriter):
 
     def _discard(self) -> None:
         if self._writer is not None:
-            self._writer.close()
+            with suppress(OSError):
+                self._writer.close()
         super()._discard()
 
     def _flush(self) -> None:

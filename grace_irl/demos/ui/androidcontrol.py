@@ -11,6 +11,7 @@ import re
 import struct
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -203,7 +204,8 @@ class AndroidControlWriter(SetWriter):
         self._close()
 
     def _discard(self) -> None:
-        self._close()
+        with suppress(OSError):
+            self._close()
         super()._discard()
 
     def _close(self) -> None:
