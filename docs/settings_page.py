@@ -39,7 +39,8 @@ A setting that the user gives and that changes nothing in the run is refused, to
 `--env-steps` without `--expand`, `--max-cost` without a price, or a setting of another method. Defaults are not given,
 and a file gives only those of its values that differ from the defaults. So a run repeats by `--config RUN/config.toml`.
 
-`grace-irl fit --help` shows the flags that most runs need, `grace-irl fit --help-all` all of them, and `grace-irl fit --method NAME --help-all` those of another method.
+`grace-irl fit --help` shows the flags that most runs need, `grace-irl fit --help-all` all of them,
+and `grace-irl fit --method NAME --help-all` those of another method.
 """
 COMPARISON = """
 # Settings of a comparison

@@ -60,7 +60,7 @@ def test_nobody_else_goes_on_while_the_first_search_runs(tmp_path: Path) -> None
 
 
 def test_an_expansion_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="nothing.py"):
+    with pytest.raises(InputError, match=r"nothing\.py"):
         begun(tmp_path / "runs" / "new", FakeLearner(), **{"proposer.start_from": (str(tmp_path / "nothing.py"),)})
     assert list(tmp_path.iterdir()) == []
 
