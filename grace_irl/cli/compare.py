@@ -161,7 +161,7 @@ def _print(compared: Compared, *, as_json: bool) -> None:
     from grace_irl.compare.table import KEY, USE, differences_of, rows_of, used_of
 
     out, place = console(), ComparisonFolder(compared.folder)
-    if not as_json or out.is_terminal:
+    if not as_json or out.is_live:
         for environment in dict.fromkeys(each.environment for each in compared.standings):
             part = [each for each in compared.standings if each.environment == environment]
             for title, (head, rows) in ((environment, rows_of(part)), ("", differences_of(part))):
