@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast, get_args
 
@@ -10,7 +9,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from grace_irl.atomic import require_new
-from grace_irl.cli.console import PlainConsole, print_json, say
+from grace_irl.cli.console import print_json, say, waiting
 from grace_irl.cli.options import Kind, MaxMemory, mirrored
 from grace_irl.demos.files import Format, require_writable, save
 from grace_irl.demos.trajectory import Role
@@ -73,9 +72,9 @@ def collect(
     from grace_irl.rl.collect import collect as play
 
     tally, count = EpisodeTally(), 100 if episodes is None else episodes
-    console = PlainConsole(stderr=True)
+    console = waiting()
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, disable=not sys.stderr.isatty(), transient=True) as bar:
+    with Progress(*columns, console=console, disable=not console.is_live, transient=True) as bar:
         line = bar.add_task(str(env), total=count)
         demonstrations = play(
             str(env),

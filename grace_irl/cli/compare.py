@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -98,13 +98,14 @@ def compare(
     from grace_irl.runs.acting import worded
     from grace_irl.runs.config import method_named
     from grace_irl.runs.effects import words
+    from grace_irl.runs.folder import dated, reserved
     from grace_irl.work import Workplace
 
     own = {key.removeprefix("compare."): value for key, value in given.items() if key.startswith("compare.")}
     methods = own["methods"]
     own["methods"] = tuple(name.strip() for name in str(methods).split(",")) if methods is not None else None
     flags = {key: value for key, value in given.items() if not key.startswith("compare.")}
-    sets, folder = tuple(set_ or ()), resume_ or out or Path("comparisons") / time.strftime("%Y%m%d-%H%M%S")
+    sets, folder = tuple(set_ or ()), resume_ or out or dated("comparisons")
     if resume_ is not None:
         for key, name in (("data.label", "label"), ("data.goals", "goals"), ("model.name", "model")):
             flags[key] = None if mirrored(name, flags[key]) else flags[key]
@@ -146,7 +147,8 @@ def compare(
                 settings = Settings(comparison_of({**own, "searches": more}), fit)
                 said = words(fit, config, sets, flags) | {key_of(each): f"--set {key_of(each)}" for each in more}
                 require_effect_on_searches(settings, said)
-                compared = start(settings, folder, workers, progress, progress.note, workplace)
+                with nullcontext(out) if out is not None else reserved(lambda: dated("comparisons")) as folder:
+                    compared = start(settings, folder, workers, progress, progress.note, workplace)
         except KeyboardInterrupt:
             progress.close()
             _leave(folder)
@@ -161,7 +163,7 @@ def _print(compared: Compared, *, as_json: bool) -> None:
     from grace_irl.compare.table import KEY, USE, differences_of, rows_of, used_of
 
     out, place = console(), ComparisonFolder(compared.folder)
-    if not as_json or out.is_terminal:
+    if not as_json or out.is_live:
         for environment in dict.fromkeys(each.environment for each in compared.standings):
             part = [each for each in compared.standings if each.environment == environment]
             for title, (head, rows) in ((environment, rows_of(part)), ("", differences_of(part))):

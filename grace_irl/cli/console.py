@@ -60,6 +60,11 @@ class PlainConsole(Console):
     def file(self, new: IO[str]) -> None:
         self._file = new
 
+    @property
+    def is_live(self) -> bool:
+        """Whether a display can be updated in place. Rich's `is_terminal` is also true if FORCE_COLOR is set."""
+        return self.file.isatty() and not self.is_dumb_terminal
+
     def render_str(self, text: str, **more: Any) -> Text:
         """Escape a string. Rich calls this method for every plain string, also in tables."""
         return super().render_str(harmless(text), **more)
@@ -77,7 +82,13 @@ class PlainConsole(Console):
 def console() -> PlainConsole:
     """A console on standard output. Without a terminal it is 200 characters wide, so that lines are rarely wrapped."""
     terminal = PlainConsole()
-    return terminal if terminal.is_terminal else PlainConsole(width=200)
+    return terminal if terminal.file.isatty() else PlainConsole(width=200)
+
+
+def waiting() -> PlainConsole:
+    """A console on stderr for displays that are updated in place, and which stay away without a terminal for them."""
+    terminal = PlainConsole(stderr=True)
+    return terminal if terminal.is_live else PlainConsole(stderr=True, force_terminal=False)
 
 
 def say(text: str, *, err: bool = False) -> None:

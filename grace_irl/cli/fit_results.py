@@ -76,7 +76,7 @@ def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
     """Print the result of a run as tables. With `as_json`, print one JSON object; on a terminal, the tables, too."""
     out = console()
     best, account = run.best, judged_by(run.method, run.task).account
-    if not as_json or out.is_terminal:
+    if not as_json or out.is_live:
         print_source(out, run.reward_path.read_text(encoding="utf-8"))
         for figures in account.figures(best.evaluation):
             out.print(table_of(figures))

@@ -29,7 +29,7 @@ EVERY = 30.0
 
 
 class LiveLine(ABC):
-    """A live line on stderr, if stderr is a terminal; else a log line at least every `EVERY` seconds.
+    """A live line on stderr, if it is a terminal that can show one; else a log line at least every `EVERY` seconds.
 
     A subclass gives the text of the line (`live`, `logged`).
 
@@ -44,7 +44,7 @@ class LiveLine(ABC):
         self._closed = threading.Event()
         self._spoke = time.monotonic()
         self._log: threading.Thread | None = None
-        if self._console.is_terminal:
+        if self._console.is_live:
             self._live = Bar(SpinnerColumn(), _Words(self), console=self._console, transient=True)
             self._live.add_task("", total=None)
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args
@@ -13,7 +12,7 @@ from rich.text import Text
 
 from grace_irl.atomic import require_new
 from grace_irl.cli.columns import EpisodeColumn, StateColumns, chosen_columns
-from grace_irl.cli.console import PlainConsole, console, print_json, say
+from grace_irl.cli.console import console, print_json, say, waiting
 from grace_irl.cli.options import Kind, MaxMemory
 from grace_irl.demos.conditions import Conditions
 from grace_irl.demos.files import Format
@@ -107,8 +106,7 @@ def select(
     if not dry_run:
         for selection in selections:
             require_new(Path(selection.out), force=force)
-    waiting = PlainConsole(stderr=True)
-    with waiting.status("") as line:
+    with waiting().status("") as line:
         selector = Selector(
             sources,
             selections,
@@ -116,7 +114,7 @@ def select(
             label=cast("LabelRule | None", label),
             kind=kind or "",
             columns=chosen_columns(state_columns, episode_column),
-            progress=lambda file: line.update(Text(f"reading {file}")) if sys.stderr.isatty() else None,
+            progress=lambda file: line.update(Text(f"reading {file}")),
         )
         chosen = selector.choose()
         if not dry_run:

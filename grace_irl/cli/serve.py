@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from grace_irl.cli.console import PlainConsole, say
+from grace_irl.cli.console import say, waiting
 from grace_irl.errors import InputError
 
 
@@ -77,13 +77,13 @@ def serve(
     signal.signal(signal.SIGHUP, _interrupted)
     with LocalServer(command) as server:
         say(f"starting {command.model}; what vLLM says: {server.log}", err=True)
-        console = PlainConsole(stderr=True)
+        console = waiting()
         with console.status("starting …") as status:
             shown = 0
 
             def on_wait(seconds: float, line: str) -> None:
                 nonlocal shown
-                if console.is_terminal:
+                if console.is_live:
                     status.update(Text(f"starting, {seconds:.0f} s: {line[:100]}"))
                 elif seconds >= shown + 30:
                     shown = int(seconds)

@@ -10,7 +10,7 @@ import shlex
 import shutil
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -59,11 +59,44 @@ class RunPaths:
 def default_folder(demos: str) -> Path:
     """The path `runs/<name of the demonstrations>-<time>`, with a number appended if the path exists already."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(demos).stem if demos else "demos").strip("-.") or "demos"
-    stem = Path("runs") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    return dated("runs", f"{name}-")
+
+
+def dated(parent: str, prefix: str = "") -> Path:
+    """The path `<parent>/<prefix><time>`, with a number appended if the path exists already."""
+    stem = Path(parent) / f"{prefix}{time.strftime('%Y%m%d-%H%M%S')}"
     folder, number = stem, 2
     while folder.exists():
         folder, number = stem.with_name(f"{stem.name}-{number}"), number + 1
     return folder
+
+
+@contextmanager
+def reserved(choose: Callable[[], Path]) -> Iterator[Path]:
+    """Make a new folder at a path of our own choice, and remove it at the end if it is empty.
+
+    Args:
+        choose: function that returns a path that does not exist. It is called again if another process was faster.
+
+    Raises:
+        InputError: the folder cannot be made.
+    """
+    while True:
+        folder = choose()
+        made = [each for each in (folder, folder.parent) if not each.exists()]
+        try:
+            folder.mkdir(parents=True)
+            break
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise _impossible(folder, error.strerror) from None
+    try:
+        yield folder
+    finally:
+        with suppress(OSError):  # raised if a folder is not empty
+            for each in made:
+                each.rmdir()
 
 
 def require_absent(folder: Path, own: Sequence[str] = ("run.db", "rounds")) -> None:

@@ -69,6 +69,15 @@ def test_fit_answers_one_object(fitted: tuple[Path, dict[str, Any]]) -> None:
     assert found["seconds"] > 0
 
 
+def test_forced_colours_leave_one_object_alone_in_a_file(fitted: tuple[Path, dict[str, Any]]) -> None:
+    folder, found = fitted
+    done = command("fit", "--resume", str(folder), "--json", env=os.environ | {"FORCE_COLOR": "1"})
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stdout.splitlines()
+    assert json.loads(line)["program"] == found["program"]
+    assert "\x1b" not in done.stderr
+
+
 def test_fit_for_people(demos: Path, tmp_path: Path) -> None:
     done = command(
         "fit",

@@ -18,6 +18,7 @@ from grace_irl.programs.program import Program
 from grace_irl.runs.budget import Progress
 from grace_irl.runs.engine import Live, Snapshot
 from grace_irl.runs.record import Record
+from tests.fakes.terminal import Terminal
 
 METRICS = Metrics(fitness=-0.25, accuracy=0.875, auc=0.9, separated=False, experts=10, negatives=90)
 BEST = Record(Program("a", "", 3), Separation(METRICS, METRICS).evaluation(), 0)
@@ -44,8 +45,9 @@ def shown(
     width: int = 200,
 ) -> str:
     """What stands on a console after these."""
-    out = io.StringIO()
-    console = PlainConsole(file=out, force_terminal=terminal, width=width, color_system=None)
+    monkeypatch.setenv("TERM", "xterm")
+    out = Terminal() if terminal else io.StringIO()
+    console = PlainConsole(file=out, width=width, color_system=None)
     monkeypatch.setattr(module, "PlainConsole", lambda **_: console)
     with FitProgress() as progress:
         for snapshot in snapshots:
@@ -79,6 +81,31 @@ def test_a_log_has_one_line_for_a_generation(
     assert first.startswith("generation 1: 9 programs, 34567 tokens for 1.25 (31 asked, last call 2.5 s), best fitness")
     assert first.endswith(", 12.5 s")
     assert second == "a note"
+
+
+def test_forced_colours_put_no_live_line_into_a_log(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with FitProgress() as progress:
+        progress(ENDED)
+        time.sleep(0.3)
+    (said_,) = capsys.readouterr().err.splitlines()
+    assert said_.startswith("generation 1: 9 programs")
+
+
+def test_a_terminal_that_cannot_move_its_cursor_gets_the_lines_of_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(module, "EVERY", 0.2)
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with FitProgress() as progress:
+        time.sleep(0.3)
+        progress(ENDED)
+    first, second, *_ = terminal.getvalue().splitlines()
+    assert first == "no answer yet, 0.2 s"
+    assert second.startswith("generation 1: 9 programs")
+    assert "\x1b" not in terminal.getvalue()
 
 
 def test_a_run_without_a_model_does_not_speak_of_tokens() -> None:
@@ -130,7 +157,7 @@ def test_a_log_hears_of_a_run_that_says_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(module, "EVERY", 0.2)
-    console = PlainConsole(file=io.StringIO(), force_terminal=False)
+    console = PlainConsole(file=io.StringIO())
     monkeypatch.setattr(module, "PlainConsole", lambda **_: console)
     with FitProgress() as progress:
         time.sleep(0.3)

@@ -21,6 +21,7 @@ from grace_irl.compare.dispatch import ComparisonState as Standing
 from grace_irl.compare.folder import JobResult
 from grace_irl.errors import GraceError, InputError
 from grace_irl.text import harmless, line
+from tests.fakes.terminal import Terminal
 from tests.hostile_files.texts import HOSTILE, OF_RICH, SHOWN, is_harmless
 
 ROOT = Path(__file__).parents[2]
@@ -74,9 +75,10 @@ def test_notes_and_lines_of_progress(capsys: Capture, monkeypatch: pytest.Monkey
     said = capsys.readouterr().err
     assert said.count("\n") == 2
     assert is_harmless(said)
+    monkeypatch.setenv("TERM", "xterm")
     for made in (FitProgress, ComparisonProgress):
-        out = io.StringIO()
-        console = PlainConsole(file=out, force_terminal=True, width=300)
+        out = Terminal()
+        console = PlainConsole(file=out, width=300)
         monkeypatch.setattr("grace_irl.cli.progress.PlainConsole", lambda console=console, **_: console)
         with made() as live:
             if isinstance(live, FitProgress):

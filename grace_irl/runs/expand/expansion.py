@@ -40,7 +40,7 @@ from grace_irl.runs.expand.expanding import Expanding, place_of
 from grace_irl.runs.expand.learner import Learner, PpoLearner
 from grace_irl.runs.expand.likeness import NO_ENDS, recognises_success
 from grace_irl.runs.expand.round import Round, read_round
-from grace_irl.runs.folder import RunLock, RunPaths, claimed, default_folder, own, require_absent
+from grace_irl.runs.folder import RunLock, RunPaths, claimed, default_folder, own, require_absent, reserved
 from grace_irl.runs.labelling import chosen_rule, marked, with_label
 from grace_irl.runs.resumption import require_changeable
 from grace_irl.runs.run import Interrupted, Run
@@ -86,9 +86,12 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts(), learn
         GraceError: no valid program was found, a server is lost, or the reward fails. All results are saved.
         Interrupted: Ctrl-C. All results are saved.
     """
+    if out is None:
+        with reserved(lambda: default_folder(next(iter(config.data.files), ""))) as folder:
+            return start(config, folder, parts, learner)
     if not config.expand.rounds:
         return fits.start(config, out, parts)
-    folder = out or default_folder(next(iter(config.data.files), ""))
+    folder = out
     require_absent(folder)
     demonstrations = parts.demonstrations or load_data(config.data, new=True)
     config = with_sample(config, demonstrations)
