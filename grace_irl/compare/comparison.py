@@ -105,7 +105,7 @@ def start(
         GraceError: the model's server cannot be used for now. If nothing asks for goal states, no file is written.
         KeyboardInterrupt: the user pressed Ctrl-C. The comparison can be resumed.
     """
-    require_absent(out, OWN)
+    require_absent(out, OWN, but=(ComparisonFolder(out).lock.name,))
     require_tunable(settings.comparison)
     contest = Contest.of(settings, new=True)
     began = {"data": digest_of(contest.demonstrations), "label_reason": contest.choice.reason}

@@ -132,7 +132,7 @@ def scramble(
     _require_new(pairs, force=force)
     alone = [Path(path) for _, path in pairs] == [file]
     place = file.with_name(f"{file.stem}.scramble.json") if alone else file / MAP_NAME
-    if place.is_file() and not force and (map_path is None or not place.samefile(map_path)):
+    if place.is_file() and not force and (map_path is None or os.path.realpath(place) != os.path.realpath(map_path)):
         raise InputError(
             f"{place}: exists already, the map of earlier copies; expected a new file: use it again with --map, choose "
             "another DST, or overwrite it with --force"

@@ -258,6 +258,9 @@ def moments(rows: Episodes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     Args:
         rows: the numbers of each trajectory, `(T+1, n)`. At least one state is required.
     """
-    count = sum(map(len, rows))
-    mean = np.sum([each.sum(axis=0) for each in rows], axis=0) / count
+    sums, count = [], 0
+    for each in rows:
+        sums.append(each.sum(axis=0))
+        count += len(each)
+    mean = np.sum(sums, axis=0) / count
     return mean, np.sqrt(np.sum([((each - mean) ** 2).sum(axis=0) for each in rows], axis=0) / count)

@@ -14,12 +14,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
-from grace_irl.states import KINDS, kind_of_state, likeliest
+from grace_irl.states import KINDS, kind_of_state
+from grace_irl.states.grid import GRID, drawn
 from grace_irl.states.image import IMAGE
-from grace_irl.states.kind import PartLayout, StateKind, States
+from grace_irl.states.kind import PartLayout, StateKind, States, ValueTally
 from grace_irl.states.layout import StateLayout
 
 Shape = tuple[int, ...] | None
@@ -130,7 +132,7 @@ class Reads:
             )
         return found
 
-    def require(self, kind: StateKind, states: States, name: str) -> None:
+    def require(self, kind: StateKind, states: States, name: str, *, stated: bool = True) -> None:
         """Check that the states of a trajectory have this form.
 
         Args:
@@ -138,13 +140,14 @@ class Reads:
                 the states have the shape of this form.
             states: states of the trajectory.
             name: name of the demonstrations, for messages.
+            stated: whether a file or a whole set decided the kind, and not the values of this trajectory.
 
         Raises:
             InputError: the kind of this form does not fit the states, vectors have another number of components or
                 images of channels, or a part is missing or has another shape.
         """
         own, layout = KINDS.get(self.kind), kind.layout(states)
-        fits = own is None or (own.recognises(states) and self._counts_as(own, kind, layout, states, stated=True))
+        fits = own is None or (own.recognises(states) and self._counts_as(own, kind, layout, states, stated=stated))
         if wrong := self._unlike(kind, own, layout, fits=fits):
             raise InputError(
                 f"{name}: {wrong}: choose demonstrations with states as those that the reward was fitted to"
@@ -174,18 +177,23 @@ class Reads:
         """Whether states that may be of the kind of this form, and of another kind, count as states of this form.
 
         For example, a grid of codes and a picture may have the same type. States of the shape of this form count. For
-        other shapes, a kind that the demonstrations state decides, or else the values.
+        other shapes, a stated kind decides. Otherwise all states count but pictures in place of grids.
 
         Args:
             own: kind of this form.
             found: kind of the states.
             layout: parts of the states.
             states: the states of a trajectory, or a single state.
-            stated: whether the demonstrations state the kind `found`.
+            stated: as for `require`.
         """
         if found is own or layout[0].shape == self.shape:
             return True
-        return likeliest((own, found), states) is own and not (stated and self.shape)
+        if stated and self.shape:
+            return False
+        values = ValueTally()
+        if (array := np.asarray(states)).dtype == np.uint8:
+            values.add(array)
+        return own is not GRID or not (GRID.objection(values) or drawn(values))
 
     def _unlike(self, found: StateKind, own: StateKind | None, layout: Sequence[PartLayout], *, fits: bool) -> str:
         """The difference between some states and this form, in words; "" if there is none.

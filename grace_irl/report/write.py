@@ -39,6 +39,8 @@ from grace_irl.runs.store import Store
 
 NONE_FOUND, NONE_TRIED = "No valid reward was found.", "No program has been tried yet."
 GO_ON = "If the run has ended, go on with it: grace-irl fit --resume RUN, with its folder for RUN."
+EVIDENCE = 'id="evidence"'
+"""Text of a page with the states that speak for and against the reward."""
 UNSHOWN = "States are not all shown: "
 """Text of a page whose run's demonstrations are not at hand."""
 GENERATIONS = 200  # maximum number of generations in the report; earlier generations are omitted
@@ -69,7 +71,9 @@ class Expansion:
         return digits(max((abs(each.mean) for each in self.rounds if each.mean is not None), default=0.0))
 
 
-def write_report(folder: Path, out: Path | None = None, demonstrations: Shown | None = None) -> Path:
+def write_report(
+    folder: Path, out: Path | None = None, demonstrations: Shown | None = None, *, keep_states: bool = False
+) -> Path:
     """Write the report.
 
     Args:
@@ -77,23 +81,31 @@ def write_report(folder: Path, out: Path | None = None, demonstrations: Shown | 
         out: file to write; None: `report.html` in the folder.
         demonstrations: demonstrations whose states the report shows. None: the report reads the files that the run
             names, but only if the same user made the run on this machine.
+        keep_states: whether to refuse to replace the folder's report by one that does not show all states, if the
+            present one does.
 
     Returns:
         The path of the file.
 
     Raises:
-        InputError: the folder holds no run, the run is of a newer version, the file cannot be written, or the folder
-            has a report that shows states, and the new one would not show all of them.
+        InputError: the folder holds no run, the run is of a newer version, the file cannot be written, or
+            `keep_states` forbids it.
         GraceError: the run is damaged.
     """
     path, text = out or RunPaths(folder).report, report(folder, demonstrations)
-    if out is None and UNSHOWN in text and path.is_file() and UNSHOWN not in path.read_text("utf-8", "replace"):
+    if keep_states and out is None and UNSHOWN in text and _shows_states(path):
         raise InputError(
             f"{path}: shows states, and a new report would not show all of them, because their demonstrations are not "
             "at hand; expected --demos to name them, or --out for another file"
         )
     write_atomically(path, text)
     return path
+
+
+def _shows_states(path: Path) -> bool:
+    """Whether there is a report at this path that shows all states of its evidence."""
+    page = path.read_text("utf-8", "replace") if path.is_file() else UNSHOWN
+    return UNSHOWN not in page and EVIDENCE in page
 
 
 def report_of_fit(folder: Path, note: Callable[[str], None], demonstrations: Shown | None = None) -> Path | None:

@@ -123,7 +123,7 @@ class RewardFile:
         """
         found = trajectories_of(trajectories, "trajectories", self.fields)
         for each in found:
-            self.reads.require(each.state_kind, each.states, "trajectories")
+            self.reads.require(each.state_kind, each.states, "trajectories", stated=False)
         return SandboxedRunner(
             self.source,
             str(self.path),

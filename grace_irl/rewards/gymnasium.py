@@ -136,7 +136,7 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
             info["reward_terms"] = answer.terms[0]
         return observation, float(answer.rewards[0]), terminated, truncated, info
 
-    def compute_reward(self, *_: Any) -> NoReturn:
+    def compute_reward(self, *_: Any, **__: Any) -> NoReturn:
         """See `rewards.hindsight`."""
         refuse()
 

@@ -6,7 +6,7 @@ refusal, the call would reach the environment inside a wrapper, and the learner 
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from grace_irl.errors import InputError
 
@@ -14,7 +14,7 @@ METHOD = "compute_reward"
 """Name of the method of goal environments that `HerReplayBuffer` of Stable-Baselines3 calls."""
 
 
-def refuse(*_: Any) -> NoReturn:
+def refuse() -> NoReturn:
     """Refuse a call of `METHOD`.
 
     Raises:

@@ -89,7 +89,8 @@ def run_recipe(path: str | Path, *, force: bool = False) -> Iterator[tuple[Path,
         raise InputError(f"{taken}: exists already; expected new files: move it, or overwrite it with --force")
     for recipe in recipes:
         require_writable(folder / recipe.out)
-        prepare(recipe.env, kind=recipe.kind)[0].close()
+    for env, kind in dict.fromkeys((recipe.env, recipe.kind) for recipe in recipes):
+        prepare(env, kind=kind)[0].close()
     for recipe in recipes:
         tally = EpisodeTally()
         demonstrations = collect(

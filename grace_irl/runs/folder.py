@@ -56,6 +56,10 @@ class RunPaths:
         self.resume = f"--resume {self.quoted}"
 
 
+OWN = ("run.db", "rounds")
+"""Names of a file and a folder that show a run and an expansion."""
+
+
 def default_folder(demos: str) -> Path:
     """The path `runs/<name of the demonstrations>-<time>`, with a number appended if the path exists already."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(demos).stem if demos else "demos").strip("-.") or "demos"
@@ -85,10 +89,10 @@ def reserved(choose: Callable[[], Path]) -> Iterator[Path]:
         folder = choose()
         made = [each for each in (folder, folder.parent) if not each.exists()]
         try:
-            folder.mkdir(parents=True)
-            break
-        except FileExistsError:
-            continue
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                folder.mkdir()
+                break
         except OSError as error:
             raise _impossible(folder, error.strerror) from None
     try:
@@ -99,19 +103,20 @@ def reserved(choose: Callable[[], Path]) -> Iterator[Path]:
                 each.rmdir()
 
 
-def require_absent(folder: Path, own: Sequence[str] = ("run.db", "rounds")) -> None:
+def require_absent(folder: Path, own: Sequence[str] = OWN, *, but: Sequence[str] = ()) -> None:
     """Check that a new folder can be made at this path.
 
     Args:
         folder: the path.
         own: names of files and folders that show that `--resume` can continue the work in the folder. The default names
             show a run or an expansion.
+        but: names of files that may be in the folder, such as the lock of a process that was killed.
 
     Raises:
         InputError: the folder exists and is not empty, or cannot be made.
     """
     try:
-        taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+        taken = folder.exists() and (not folder.is_dir() or any(each.name not in but for each in folder.iterdir()))
         place = next((parent for parent in folder.absolute().parents if parent.exists()), folder)
     except OSError as error:
         raise _impossible(folder, error.strerror) from None
@@ -126,7 +131,7 @@ def require_absent(folder: Path, own: Sequence[str] = ("run.db", "rounds")) -> N
 
 
 @contextmanager
-def claimed(folder: Path, own: Sequence[str] = ("run.db", "rounds")) -> Iterator[None]:
+def claimed(folder: Path, own: Sequence[str] = OWN) -> Iterator[None]:
     """Make a new folder, and hold its lock (`RunLock`). A folder in which nothing is written is removed at the end.
 
     Args:
@@ -136,24 +141,22 @@ def claimed(folder: Path, own: Sequence[str] = ("run.db", "rounds")) -> Iterator
     Raises:
         InputError: as for `require_absent`, or another process works in the folder.
     """
-    require_absent(folder, own)
+    lock = RunPaths(folder).lock
+    require_absent(folder, own, but=(lock.name,))
     made = [each for each in (folder, *folder.parents) if not each.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise _impossible(folder, error.strerror) from None
-    lock = RunPaths(folder).lock
     with RunLock(lock):
-        if any(each != lock for each in folder.iterdir()):  # another process has begun and stopped meanwhile
-            require_absent(folder, own)
+        require_absent(folder, own, but=(lock.name,))  # another process may have begun and stopped meanwhile
         try:
             yield
         finally:
-            with suppress(OSError):  # it holds more
-                if list(folder.iterdir()) == [lock]:
-                    lock.unlink()
-                for each in made:
-                    each.rmdir()
+            if [each for each in folder.rglob("*") if not each.is_dir()] == [lock]:
+                with suppress(OSError):  # raised if a folder is not empty
+                    for each in (*sorted(folder.rglob("*"), reverse=True), *made):
+                        each.rmdir() if each.is_dir() else each.unlink()
 
 
 def require_folder(folder: Path) -> None:

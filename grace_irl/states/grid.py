@@ -62,8 +62,7 @@ class GridKind(StateKind):
 
     def likely(self, values: ValueTally) -> bool:
         """See `StateKind`. A grid has few codes per channel, and only small codes if it has many cells."""
-        drawn = values.side >= PICTURE_SIDE and values.highest >= BRIGHT
-        return values.channels in (0, CHANNELS) and values.most <= LIKELY_CODES and not drawn
+        return values.channels in (0, CHANNELS) and values.most <= LIKELY_CODES and not drawn(values)
 
     def seen_in(self, values: ValueTally) -> str:
         """See `StateKind`."""
@@ -127,6 +126,11 @@ class GridKind(StateKind):
     def read_scrambler(self, about: Mapping[str, Any], seed: int) -> Scrambler:
         """See `StateKind`."""
         return GridScrambler.read(about, seed, (CHANNELS,))
+
+
+def drawn(values: ValueTally) -> bool:
+    """Whether byte states with these values are pictures, by their size and their highest value."""
+    return values.side >= PICTURE_SIDE and values.highest >= BRIGHT
 
 
 def _advice(states: States) -> str:

@@ -85,6 +85,37 @@ def test_pictures_are_no_grids(states: str, shape: tuple[int, ...], bright: int,
     assert env.step(0)[1] == bright
 
 
+def test_grids_may_have_many_codes(tmp_path: Path) -> None:
+    """The user may have chosen the kind of the demonstrations."""
+    states = np.arange(2 * 8 * 8 * 3, dtype=np.uint8).reshape(2, 8, 8, 3) % 100
+    for fact in ("grid", "grid (6, 6, 3)"):
+        reward = loaded(tmp_path / "reward.py", fact)
+        assert reward().reward_fn(states[1]) == states[1, 0, 0, 0]
+        assert reward.rewards([Trajectory(states)])[0].tolist() == states[:, 0, 0, 0].tolist()
+
+
+def test_a_dark_picture_in_memory_is_one(tmp_path: Path) -> None:
+    dark = np.zeros((3, 96, 96, 3), np.uint8)
+    reward = loaded(tmp_path / "reward.py", "image (64, 64, 3)")
+    assert reward.rewards([Trajectory(dark)])[0].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("wrap", ["wrap", "wrap_vec"])
+def test_hindsight_is_refused(wrap: str, tmp_path: Path) -> None:
+    """The reward of the environment inside a wrapper is not the recovered one."""
+    sb3 = pytest.importorskip("stable_baselines3.common.vec_env")
+    reward = loaded(tmp_path / "reward.py", "image (40, 40, 1)")
+    pictures = Pictures((40, 40, 1))
+    pictures.compute_reward = lambda *_: -100.0  # type: ignore[attr-defined]
+    if wrap == "wrap":
+        venv = sb3.DummyVecEnv([lambda: reward.wrap(pictures)])
+    else:
+        venv = reward.wrap_vec(sb3.DummyVecEnv([lambda: pictures]))
+    with pytest.raises(InputError, match="compute_reward of the recovered reward"):
+        venv.env_method("compute_reward", np.zeros(2), np.zeros(2), {}, indices=[0])
+    assert venv.env_method("reset", indices=[0])
+
+
 def test_demonstrations_that_state_another_kind_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     loaded(tmp_path / "reward.py", "image (64, 64, 3)")
     states = np.zeros((4, 8, 8, 3), np.uint8)

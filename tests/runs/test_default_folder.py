@@ -44,6 +44,12 @@ def test_a_run_that_is_made_while_another_one_reads_its_data(
     assert all(f"reward: {each}/reward.py\n" in out for each in made)
 
 
+def test_a_link_that_leads_nowhere_is_refused(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "runs").symlink_to("nowhere")
+    assert main(["fit", "--demos", "set.parquet", "--set", "search.generations=0"]) == 2
+    assert "no folder can be made there" in capsys.readouterr().err
+
+
 def test_a_run_that_is_refused_leaves_no_folder(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fit", "--demos", "set.parquet", "--set", "search.generations=0", "--start-from", "none.py"]) == 2
     assert "none.py" in capsys.readouterr().err

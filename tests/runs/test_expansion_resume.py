@@ -59,6 +59,18 @@ def test_nobody_else_goes_on_while_the_first_search_runs(tmp_path: Path) -> None
     assert len(run.rounds) == 3
 
 
+def test_an_expansion_whose_first_search_cannot_begin_is_not_said_to_be_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def down(*_: Any) -> Any:
+        raise GraceError("the server is down")
+
+    monkeypatch.setattr("grace_irl.runs.fit.new_labelling", down)
+    with pytest.raises(GraceError, match=r"^the server is down$"):
+        begun(tmp_path / "run", FakeLearner())
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_expansion_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nothing\.py"):
         begun(tmp_path / "runs" / "new", FakeLearner(), **{"proposer.start_from": (str(tmp_path / "nothing.py"),)})

@@ -48,9 +48,14 @@ def test_a_new_folder_is_locked_and_goes_if_nothing_is_written(tmp_path: Path) -
     with claimed(folder):
         with pytest.raises(InputError, match=f"process {os.getpid()}"):
             RunLock(folder / "lock")
-        with pytest.raises(InputError, match="exists already; expected a new folder"), claimed(folder):
+        with pytest.raises(InputError, match=f"worked on by process {os.getpid()}"), claimed(folder):
             pass
     assert list(tmp_path.iterdir()) == []
+    (tmp_path / "killed").mkdir()
+    (tmp_path / "killed" / "lock").touch()
+    with claimed(tmp_path / "killed"):
+        (tmp_path / "killed" / "rounds" / "0").mkdir(parents=True)
+    assert list((tmp_path / "killed").iterdir()) == []
     with claimed(folder):
         (folder / "run.db").touch()
     assert sorted(each.name for each in folder.iterdir()) == ["lock", "run.db"]

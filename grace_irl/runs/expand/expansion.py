@@ -92,7 +92,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts(), learn
     if not config.expand.rounds:
         return fits.start(config, out, parts)
     folder = out
-    require_absent(folder)
+    require_absent(folder, but=(RunPaths(folder).lock.name,))
     demonstrations = parts.demonstrations or load_data(config.data, new=True)
     config = with_sample(config, demonstrations)
     choice = chosen_rule(proposers.settled(config), demonstrations)
@@ -240,6 +240,11 @@ def _learner(config: Config, parts: Parts) -> Learner:
     )
 
 
+def _saved(folder: Path) -> bool:
+    """Whether the first search of an expansion has begun, so that the expansion can be resumed."""
+    return RunPaths(place_of(folder, 0) / "run").database.exists()
+
+
 @contextmanager
 def _part_of(folder: Path) -> Iterator[None]:
     """Put the expansion's folder into interruptions and errors of a run, so that the user resumes the expansion."""
@@ -248,10 +253,12 @@ def _part_of(folder: Path) -> Iterator[None]:
     except Interrupted as interrupted:
         raise Interrupted(folder, interrupted.best) from None
     except KeyboardInterrupt:
-        if not RunPaths(place_of(folder, 0) / "run").database.exists():
+        if not _saved(folder):
             raise
         raise Interrupted(folder, None) from None
     except InputError:
         raise
     except GraceError as error:
+        if not _saved(folder):
+            raise
         raise error.saved(RunPaths(folder).resume) from error
