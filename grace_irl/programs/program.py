@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from grace_irl.programs.contract import MAX_SOURCE_BYTES
-from grace_irl.programs.parsing import canonical, parse
 from grace_irl.programs.size import description_length
 
 Within = Literal["module", "class", "function"]
@@ -126,19 +124,6 @@ def identify(tree: ast.Module) -> Identity:
     calls = _called(found)
     functions = (replace(function, calls=calls[function.name]) for function in found.functions)
     return Identity(digest.hex()[:DIGEST_CHARS], description_length(tree), tuple(functions))
-
-
-def source_id(source: str) -> str:
-    """The id of a source: that of its program, or `text_id` if it is too long or does not parse.
-
-    A comment or another layout does not change the id of a program.
-    """
-    if len(source) > MAX_SOURCE_BYTES:
-        return text_id(source)
-    try:
-        return identify(parse(canonical(source))).id
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return text_id(source)
 
 
 def text_id(source: str) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
-from grace_irl.programs.program import source_id
+from grace_irl.programs.source_id import source_id
 from grace_irl.propose.protocol import Parent, Proposal, SizeFigures
 from grace_irl.search.protocol import Request
 from grace_irl.states.grid import GRID

@@ -13,7 +13,7 @@ import numpy as np
 
 from grace_irl.atomic import write_atomically
 from grace_irl.errors import InputError
-from grace_irl.programs.program import source_id
+from grace_irl.programs.source_id import source_id
 from grace_irl.rewards.file import read_reward
 from grace_irl.rl import TRAINING_IMPORTS
 from grace_irl.rl.curve import Point, from_json, to_json
