@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
 from grace_irl.states import KINDS, kind_of_state
-from grace_irl.states.grid import GRID, drawn
-from grace_irl.states.image import IMAGE
 from grace_irl.states.kind import PartLayout, StateKind, States, ValueTally
 from grace_irl.states.layout import StateLayout
 
@@ -193,7 +191,7 @@ class Reads:
         values = ValueTally()
         if (array := np.asarray(states)).dtype == np.uint8:
             values.add(array)
-        return own is not GRID or not (GRID.objection(values) or drawn(values))
+        return not own.denies(values)
 
     def _unlike(self, found: StateKind, own: StateKind | None, layout: Sequence[PartLayout], *, fits: bool) -> str:
         """The difference between some states and this form, in words; "" if there is none.
@@ -206,10 +204,8 @@ class Reads:
         """
         if own is not None and not fits:
             return f"{found.plural}; expected {own.plural}, as the reward reads them"
-        if own is not None and own.named_fields and self.shape and layout[0].shape != self.shape:
-            return f"{layout[0].shape[0]} numbers; expected {self.shape[0]}, as the reward reads them"
-        if own is IMAGE and self.shape and layout[0].shape[-1] != self.shape[-1]:
-            return f"{layout[0].shape[-1]} channels; expected {self.shape[-1]}, as the reward reads them"
+        if own is not None and self.shape and (wrong := own.misfit(layout[0].shape or (), self.shape)):
+            return f"{wrong}, as the reward reads them"
         return difference(self.parts, {part.name: None if part.is_text else part.shape for part in layout})
 
 

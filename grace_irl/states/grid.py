@@ -62,7 +62,7 @@ class GridKind(StateKind):
 
     def likely(self, values: ValueTally) -> bool:
         """See `StateKind`. A grid has few codes per channel, and only small codes if it has many cells."""
-        return values.channels in (0, CHANNELS) and values.most <= LIKELY_CODES and not drawn(values)
+        return values.channels in (0, CHANNELS) and values.most <= LIKELY_CODES and not _drawn(values)
 
     def seen_in(self, values: ValueTally) -> str:
         """See `StateKind`."""
@@ -75,6 +75,10 @@ class GridKind(StateKind):
         if values.most > MOST_CODES:
             return f"at least {values.most} different values in a channel, and grids have at most {MOST_CODES} codes,"
         return ""
+
+    def denies(self, values: ValueTally) -> bool:
+        """See `StateKind`."""
+        return bool(self.objection(values)) or _drawn(values)
 
     def check(self, states: States, where: str) -> None:
         """See `StateKind`."""
@@ -128,7 +132,7 @@ class GridKind(StateKind):
         return GridScrambler.read(about, seed, (CHANNELS,))
 
 
-def drawn(values: ValueTally) -> bool:
+def _drawn(values: ValueTally) -> bool:
     """Whether byte states with these values are pictures, by their size and their highest value."""
     return values.side >= PICTURE_SIDE and values.highest >= BRIGHT
 

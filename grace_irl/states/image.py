@@ -54,6 +54,10 @@ class ImageKind(StateKind):
             )
         return f"at least {values.most} different values in a channel, and grids have up to {LIKELY_CODES}"
 
+    def misfit(self, shape: tuple[int, ...], fitted: tuple[int, ...]) -> str:
+        """See `StateKind`."""
+        return "" if shape[-1] == fitted[-1] else f"{shape[-1]} channels; expected {fitted[-1]}"
+
     def check(self, states: States, where: str) -> None:
         """See `StateKind`."""
         if not _is_image(states.dtype, states.shape[1:]):

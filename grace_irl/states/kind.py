@@ -226,6 +226,19 @@ class StateKind(ABC):
         """A short reason why byte states with these values cannot be of this kind at all; "" if they can."""
         return ""
 
+    def denies(self, values: ValueTally) -> bool:
+        """Whether byte states with these values are of another kind that looks alike, such as pictures."""
+        return False
+
+    def misfit(self, shape: tuple[int, ...], fitted: tuple[int, ...]) -> str:
+        """The reason why a program that was fitted to states of one shape cannot read states of another; "" if it can.
+
+        Args:
+            shape: shape of a state.
+            fitted: shape of the states that the program was fitted to.
+        """
+        return ""
+
     @abstractmethod
     def check(self, states: States, where: str) -> None:
         """Refuse states that cannot be used.

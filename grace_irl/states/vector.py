@@ -28,6 +28,10 @@ class VectorKind(StateKind):
     expected = "numbers (T+1, n)"
     named_fields = True
 
+    def misfit(self, shape: tuple[int, ...], fitted: tuple[int, ...]) -> str:
+        """See `StateKind`."""
+        return "" if shape == fitted else f"{shape[0]} numbers; expected {fitted[0]}"
+
     def recognises(self, states: States) -> bool:
         """See `StateKind`."""
         return getattr(states, "ndim", 0) == 2
