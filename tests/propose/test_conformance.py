@@ -37,6 +37,9 @@ def sketched() -> Proposal:
 
 
 class TestSynthesiser(ProposerSuite):
+    def setup_method(self) -> None:
+        sketched()  # it runs an event loop, which cannot start inside that of a test
+
     def make(self) -> Proposer:
         return Synthesiser(problem(), 3)
 
