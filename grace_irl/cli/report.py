@@ -39,7 +39,7 @@ def report(
     def read(data: DataConfig) -> Demonstrations:  # the run gives the roles, so any role will do here
         return load((), experts=demos or (), kind=kind or "", columns=columns_of(data))
 
-    say(str(write_report(run, out, read if demos else None, keep_states=True)))
+    say(str(write_report(run, out, read if demos else None, keep_states=not demos)))
 
 
 def report_of_fit(folder: Path) -> Path | None:

@@ -96,7 +96,7 @@ def write_report(
     if keep_states and out is None and UNSHOWN in text and _shows_states(path):
         raise InputError(
             f"{path}: shows states, and a new report would not show all of them, because their demonstrations are not "
-            "at hand; expected --demos to name them, or --out for another file"
+            "at hand; expected --demos to name those whose states it shows, or --out for another file"
         )
     write_atomically(path, text)
     return path

@@ -17,6 +17,7 @@ from grace_irl.cli import main
 from grace_irl.demos import load
 from grace_irl.demos.foreign.columns import Columns
 from grace_irl.demos.trajectory import Role
+from grace_irl.report.write import UNSHOWN
 
 FIELDS = ("position", "velocity", "angle", "angular_velocity")
 ENVIRONMENT = "CartPole-v1"
@@ -94,7 +95,8 @@ def test_a_run_on_logs_is_resumed_scored_and_reported(
     other = ["score", found["reward_path"], "--experts", str(turned[0]), "--negatives", str(turned[1])]
     assert main([*other, *CHOSEN[2:], "--state-columns", ",".join(FIELDS[::-1]), "--label", "last", "--json"]) == 0
     assert json.loads(capsys.readouterr().out.strip().splitlines()[-1])["accuracy"] > 0.99
-    assert main(["report", str(out), "--demos", logs[0]]) == 0
+    assert main(["report", str(out), "--demos", logs[0]]) == 0  # the experts alone: the user's word counts
+    assert UNSHOWN in (out / "report.html").read_text()
 
 
 def episodes_of(path: str) -> list[np.ndarray]:
