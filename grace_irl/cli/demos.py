@@ -61,7 +61,7 @@ def inspect(
     unknown = sorted(set(marked or ()) - {row.digest for row in rows or ()})
     written = [] if images is None else save_pictures(summary, images)
     if json_:
-        about = summary.to_json()
+        about = summary.to_json() | {"command": _command(summary)}
         if images is not None:
             about["images"] = list(map(str, written))
         if rows is not None:
@@ -88,7 +88,15 @@ def inspect(
         say(f"and {len(summary.silent) - EXAMPLES} more without a role")
     how = f"{len(summary.silent)} of {len(summary.files)} files have no role: pass each of them with --experts or "
     how += "--negatives of grace-irl fit, and the others with --demos"
-    say(f"to recover a reward: {summary.command or how}")
+    say(f"to recover a reward: {_command(summary) or how}")
+
+
+def _command(summary: DemosSummary) -> str:
+    """The command that fits a reward, with a model if the synthesiser cannot read these states; "" if there is none."""
+    from grace_irl.synthesis.synthesiser import SKETCHERS
+
+    model = "" if summary.metadata.kind in SKETCHERS or not summary.command else " --llm-url URL"
+    return summary.command + model
 
 
 @app.command()

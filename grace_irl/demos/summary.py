@@ -125,19 +125,32 @@ class DemosSummary:
     def command(self) -> str:
         """The command that fits a reward to these demonstrations; "" if some files state a role and others do not.
 
-        If no file states a role, the files are probably the experts'.
+        If no file states a role, the files are probably the experts'. Words in capitals stand for what these
+        demonstrations lack.
         """
         if self.silent and len(self.silent) < len(self.files):
             return ""
         words = ["grace-irl", "fit", "--experts" if self.silent else "--demos", self.path]
+        label, negatives = self._lacking()
         chosen = {
             "--kind": self.kind,
             "--state-columns": ",".join(self.columns.state),
             "--episode-column": self.columns.episode,
-            "--label": "goal" if self.goals else "",
+            "--label": "goal" if self.goals else label,
             "--goals": self.goals,
+            "--experts": "" if self.evidence.experts else "EXPERTS",
+            "--negatives": negatives,
         }
         return shlex.join([*words, *(word for pair in chosen.items() if pair[1] for word in pair)])
+
+    def _lacking(self) -> tuple[str, str]:
+        """Values of `--label` and `--negatives` without which `fit` refuses these demonstrations; "" if none is."""
+        try:
+            rule = self.evidence.choice().rule
+        except InputError:
+            return "RULE", ""
+        label = "last" if rule == "goal" and not self.evidence.shows_goals else ""
+        return label, "NEGATIVES" if rule == "all" and not self.goals and not self.evidence.negatives else ""
 
     def add(self, demonstration: Demonstration, *, silent: bool = False) -> None:
         """Count one demonstration.

@@ -8,6 +8,7 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -285,7 +286,41 @@ def test_the_command_that_inspect_names_runs_as_it_is(capsys: pytest.CaptureFixt
     path.write_text("episode,x\n0,1\n0,2\n")
     assert main(["demos", "inspect", str(path)]) == 0
     named = capsys.readouterr().out.split("to recover a reward: ")[1].splitlines()[0]
-    assert shlex.split(named) == ["grace-irl", "fit", "--experts", str(path)]
+    assert shlex.split(named) == ["grace-irl", "fit", "--experts", str(path), "--negatives", "NEGATIVES"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "lacking"),
+    [
+        ("episode,x,label\n0,1,negative\n0,2,negative\n", ["--experts", "EXPERTS"]),
+        ("episode,x,label\n0,1,expert\n0,2,expert\n", ["--negatives", "NEGATIVES"]),
+        ("episode,x,label\n0,1,expert\n0,2,expert\n1,1,negative\n1,2,negative\n", []),
+    ],
+)
+def test_the_command_that_inspect_names_has_what_the_set_lacks(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, rows: str, lacking: Sequence[str]
+) -> None:
+    path = tmp_path / "run.csv"
+    path.write_text(rows)
+    assert main(["demos", "inspect", str(path)]) == 0
+    named = shlex.split(capsys.readouterr().out.split("to recover a reward: ")[1].splitlines()[0])
+    assert named == ["grace-irl", "fit", "--demos", str(path), *lacking]
+    refused = main([*named[1:4], "--label", "all", "--held-out", "0", "--out", str(tmp_path / "run")]) == 2
+    assert refused == bool(lacking)
+
+
+def test_inspect_names_a_model_for_pictures_and_last_for_goals_that_nothing_marks(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    pictures = np.zeros((2, 8, 8, 3), np.uint8)
+    items = [
+        Demonstration(Trajectory(pictures + shade, kind="image"), role)
+        for shade, role in ((0, "expert"), (9, "negative"))
+    ]
+    save(Demonstrations(Metadata(kind="image", label="goal"), tuple(items)), tmp_path / "set.npz")
+    assert main(["demos", "inspect", str(tmp_path / "set.npz"), "--no-picture"]) == 0
+    named = shlex.split(capsys.readouterr().out.split("to recover a reward: ")[1].splitlines()[0])
+    assert named[3:] == [str(tmp_path / "set.npz"), "--label", "last", "--llm-url", "URL"]
 
 
 def test_inspect_names_no_experts_among_files_that_state_failures(
@@ -318,4 +353,4 @@ def test_inspect_keeps_the_choice_of_columns_and_kind(capsys: pytest.CaptureFixt
     chosen = ["--kind", "vector", "--state-columns", "hand x,speed", "--episode-column", "run no"]
     assert main(["demos", "inspect", str(path), *chosen, "--json"]) == 0
     named = json.loads(capsys.readouterr().out.splitlines()[-1])["command"]
-    assert shlex.split(named) == ["grace-irl", "fit", "--experts", str(path), *chosen]
+    assert shlex.split(named) == ["grace-irl", "fit", "--experts", str(path), *chosen, "--negatives", "NEGATIVES"]
