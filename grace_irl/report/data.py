@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.config import Config, DataConfig
+from grace_irl.demos.components import in_order
 from grace_irl.demos.trajectory import Demonstrations, Metadata, Trajectory
 from grace_irl.errors import GraceError
 from grace_irl.propose.goals import last_words
@@ -50,21 +51,29 @@ Shown = Demonstrations | Callable[[DataConfig], Demonstrations]
 """Demonstrations that a report shows, or a function that gets the run's data settings and returns them."""
 
 
-def read(config: Config, rows: Sequence[TrajectoryRow], *, own: bool = True, given: Shown | None = None) -> Data:
+def read(
+    config: Config,
+    rows: Sequence[TrajectoryRow],
+    *,
+    fields: Sequence[str] = (),
+    own: bool = True,
+    given: Shown | None = None,
+) -> Data:
     """Read the demonstrations of a run again. Unreadable data raise no exception. A run with a task may have none.
 
     Args:
         config: configuration of the run, which names the files.
         rows: descriptions of the run's trajectories from its database. Other trajectories in the files are ignored.
+        fields: names of the components of vectors in the order of the run; () if they have no names.
         own: whether this user made the run on this machine. If not, files that the run names are not opened.
         given: demonstrations to use in place of the files.
 
     Raises:
-        InputError: the function `given` raises this error.
+        InputError: the function `given` raises this error, or the vectors that it returns have other components.
     """
     wanted = {row.digest for row in rows}
     if given is not None and not isinstance(given, Demonstrations):
-        given = given(config.data)
+        given = in_order(given(config.data), fields, "--demos")
     if given is None and not rows:
         return Data()
     if given is None and not own:

@@ -17,6 +17,7 @@ from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.separation import Separation
 from grace_irl.methods.registry import method_of
 from grace_irl.methods.separated import episode_line, figures_by_episode
+from grace_irl.programs.components import names_of
 from grace_irl.report import data as datas
 from grace_irl.report import plots
 from grace_irl.report.account import account
@@ -150,7 +151,8 @@ def report(folder: Path, demonstrations: Shown | None = None) -> str:
 
 def _page(folder: Path, expansion: Expansion | None, demonstrations: Shown | None) -> str:
     with opened(folder) as (store, config):
-        data = datas.read(config, store.trajectories(), own=is_own(store, config, folder), given=demonstrations)
+        fields, own = names_of(store.meta("fields")), is_own(store, config, folder)
+        data = datas.read(config, store.trajectories(), fields=fields, own=own, given=demonstrations)
         return _rendered(store, config, data, expansion)
 
 

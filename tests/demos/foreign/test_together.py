@@ -99,6 +99,28 @@ def test_a_run_on_logs_is_resumed_scored_and_reported(
     assert UNSHOWN in (out / "report.html").read_text()
 
 
+def test_a_report_finds_states_whose_columns_stand_in_another_order(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    both, out = tmp_path / "both.csv", tmp_path / "run"
+    rows = [
+        [*state, number, role]
+        for role, balanced in (("expert", True), ("negative", False))
+        for number, states in enumerate(poles(2, balanced=balanced))
+        for state in states
+    ]
+    table = pandas.DataFrame(rows, columns=[*FIELDS, "episode", "label"])
+    table["episode"] += 100 * (table["label"] == "negative")
+    table.to_csv(both, index=False)
+    assert main(["fit", "--demos", str(both), "--label", "last", "--out", str(out), "--max-calls", "4"]) == 0
+    both.unlink()
+    turned = tmp_path / "turned.csv"
+    table[[*table.columns[::-1]]].to_csv(turned, index=False)
+    assert main(["report", str(out), "--demos", str(turned)]) == 0
+    assert UNSHOWN not in (out / "report.html").read_text()
+    table.rename(columns={"angle": "bend"}).to_csv(turned, index=False)
+    assert main(["report", str(out), "--demos", str(turned)]) == 2
+
+
 def episodes_of(path: str) -> list[np.ndarray]:
     """The states of a log, in the order of `FIELDS`."""
     return [item.trajectory.states for item in load((), experts=[path], columns=Columns(FIELDS, "episode"))]
