@@ -110,7 +110,14 @@ def _outlines(constants: dict[str, ast.expr], source: str) -> Iterator[Outline]:
             phrases=tuple(_literals(constants.get("PHRASES"))),
             plain=tuple(_literals(constants.get("PLAIN"))),
             between="\ndef along(" in source,
-            slots=WordSlots(_slots(constants.get("NEW_BEFORE")), _slots(constants.get("NEW_AFTER"))),
+            slots=WordSlots(
+                _slots(constants.get("NEW_BEFORE")),
+                _slots(constants.get("NEW_AFTER")),
+                unshown=tuple(
+                    (word, tuple(FEATURES[key] for key in _literals(keys)))
+                    for word, keys in _items(constants.get("UNSHOWN"))
+                ),
+            ),
         )
 
 

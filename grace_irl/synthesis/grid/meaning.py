@@ -140,11 +140,15 @@ class WordSlots:
         after: the same for slots directly after words.
         unnamed: pairs of a word and a feature. The word is known but has no meaning, and stands only in slots of this
             feature. A program treats it like an unknown word.
+        unshown: pairs of a word and features. The word is known but has no meaning, no instruction with a goal has it,
+            and it describes no thing together with a name of one of these features. In their slots, a program treats it
+            like an unknown word. For example, only a negative's instruction says "the purple ball".
     """
 
     before: tuple[tuple[str, Feature], ...] = ()
     after: tuple[tuple[str, Feature], ...] = ()
     unnamed: tuple[tuple[str, Feature], ...] = ()
+    unshown: tuple[tuple[str, tuple[Feature, ...]], ...] = ()
 
     @classmethod
     def of(cls, instructions: Iterable[Words], named: Mapping[str, Feature]) -> WordSlots:
@@ -180,7 +184,8 @@ class WordSlots:
         """
         before = tuple(sorted((word if word in kept else word.split()[0], one) for word, one in self.before))
         after = tuple(sorted((word if word in kept else word.split()[-1], one) for word, one in self.after))
-        return replace(self, before=before, after=after)
+        words = [(word, features) for phrase, features in self.unshown for word in phrase.split()]
+        return replace(self, before=before, after=after, unshown=tuple(words))
 
     def __bool__(self) -> bool:
         return bool(self.before or self.after)

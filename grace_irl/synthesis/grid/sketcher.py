@@ -23,7 +23,17 @@ from grace_irl.demos.labels import Labelled
 from grace_irl.synthesis.grid.evidence import GridEvidence
 from grace_irl.synthesis.grid.learn import wander
 from grace_irl.synthesis.grid.lexicon import Lexicon, Posterior
-from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Hypothesis, Meanings, Novel, Plan, WordSlots, summary
+from grace_irl.synthesis.grid.meaning import (
+    SEVERAL,
+    Feature,
+    Filter,
+    Hypothesis,
+    Meanings,
+    Novel,
+    Plan,
+    WordSlots,
+    summary,
+)
 from grace_irl.synthesis.grid.reading import SPOKEN, GridReading
 from grace_irl.synthesis.grid.scene import EVENTS
 from grace_irl.synthesis.grid.search import LearntPlan, PlanSearch, view
@@ -252,7 +262,25 @@ def _slots(lexicon: Lexicon, reading: GridReading, meanings: Meanings) -> WordSl
         at_goal, _ = evidence.split_rows(i, lexicon.stages(reading, i), positive)
         named = {f.feature for _, fs in meanings for f in fs if at_goal[:, evidence.index[f]].any()}
         known.update(word for word, feature in slots.unnamed if word in scene.words and feature in named)
-    return replace(slots, unnamed=tuple(one for one in slots.unnamed if one[0] not in known))
+    unnamed = tuple(one for one in slots.unnamed if one[0] not in known)
+    return replace(slots, unnamed=unnamed, unshown=_unshown(lexicon, slots, dict(meanings)))
+
+
+def _unshown(
+    lexicon: Lexicon, slots: WordSlots, meanings: Mapping[str, tuple[Filter, ...]]
+) -> tuple[tuple[str, tuple[Feature, ...]], ...]:
+    """Words that no goal shows, each with the features of slots that it may name (`WordSlots.unshown`)."""
+    plan, scenes = lexicon.plan, lexicon.evidence.scenes
+    parts = [part for one in scenes for stage in plan.stages(one.words) for step in stage for part in step]
+    features = sorted({feature for _, feature in (*slots.before, *slots.after)})
+    known = {*words_of_experts(lexicon.evidence), *meanings, *dict(plan.separators), *dict(slots.unnamed)}
+    found = []
+    for word in lexicon.words:
+        others = {other for part in parts if word in part for other in part}
+        named = {meanings[other][0].feature for other in others & meanings.keys()}
+        if word not in known and (free := tuple(feature for feature in features if feature not in named)):
+            found.append((word, free))
+    return tuple(found)
 
 
 def _novel(sure: Meanings, pressure: float) -> Novel:

@@ -163,6 +163,10 @@ def _values(o: Outline) -> dict[str, Any]:
             (name, where, [f"{quoted(word)}: {KEYS[feature]}" for word, feature in pairs])
             for name, where, pairs in (("NEW_BEFORE", "before", o.slots.before), ("NEW_AFTER", "behind", o.slots.after))
         ],
+        "unshown": [
+            f"{quoted(word)}: {{{', '.join(KEYS[feature] for feature in features)}}}"
+            for word, features in o.slots.unshown
+        ],
         "quoted": quoted,
         "texts": _texts,
         "collection": _collection,

@@ -233,6 +233,21 @@ def test_a_word_of_negatives_alone_does_not_share_the_meaning_of_an_experts_word
         assert decided.guesses == ()
 
 
+def test_a_word_of_negatives_alone_may_be_new_where_no_word_beside_it_names_the_feature() -> None:
+    """Two colours stand before "mip". "fen" and "lu" are words of negatives: "lu" stands beside a colour."""
+    said = (("go gax mip", (1, 5, 0)), ("go wog mip", (1, 6, 0)), ("go mip", (1, 6, 0)))
+    goals = [(scene(2, [(1, "faced", code)], EVERYTHING, words), {1}) for words, code in said]
+    misses = [(scene(9, [(1, "faced", KEY)], EVERYTHING, words), set()) for words in ("go fen tro", "lu gax mip")]
+    of = evidence(*goals, *misses)
+    one = reading(of, {"event": FACED}, gax=RED, wog=BLUE, mip=KINDS[0])
+    sure = {"gax": {RED: 1.0}, "wog": {BLUE: 1.0}, "mip": {KINDS[0]: 1.0}}
+    chances: dict[str, dict[Filter | None, float]] = {word: {None: 1.0} for word in ("go", "fen", "lu", "tro")} | sure
+    slots = decide(lexicon(of), posterior(of, one, chances)).slots
+    assert dict(slots.before) == {"mip": "channel 1"}
+    assert slots.unnamed == ()
+    assert dict(slots.unshown) == {"fen": ("channel 1",), "tro": ("channel 1",)}
+
+
 def test_one_of_several_is_no_meaning() -> None:
     of = faced_balls(5, 6)
     one = reading(of, {"event": FACED}, go=SEVERAL)

@@ -96,8 +96,38 @@ def test_a_silent_word_of_a_slot_is_taken_like_a_new_one() -> None:
     assert earned(Hypothesis(Plan(), (FACED,), WORDS, novel="require", slots=silent), "fen mip", world, "fen") == [0, 0]
 
 
-def test_slots_are_recovered_from_a_program() -> None:
-    hypothesis = Hypothesis(Plan(), (FACED, Filter("channel 2", 50)), WORDS, novel="require", slots=SLOTS)
+UNSHOWN = WordSlots(SLOTS.before, SLOTS.after, unshown=(("zek", ("channel 1",)), ("fen", ("channel 0", "channel 1"))))
+
+
+@pytest.mark.parametrize(
+    ("said", "paid"),
+    [
+        ("fen mip", 0.0),  # a colour that is not red
+        ("zek mip", 0.0),
+        ("gax fen", 0.0),  # a kind that is neither ball nor key
+        ("gax zek", 1.0),  # "zek" names no kind
+        ("fen mip gax", 1.0),  # its colour is said already
+        ("mip fen", 1.0),  # no slot
+        ("up mip", 1.0),  # a goal has shown this word
+    ],
+)
+def test_a_word_that_no_goal_shows_is_new_in_slots_of_its_features(said: str, paid: float) -> None:
+    """A red ball is faced. A blue box, whose colour and kind no word names, is there: it makes other new words new."""
+    start = {(2, 4): thing("red", "ball"), (4, 4): thing("blue", "box")}
+    world = World((6, 8), (2, 2), 40, start).act("forward")
+    hypothesis = Hypothesis(Plan(), (FACED,), WORDS, novel="require", slots=UNSHOWN)
+    assert earned(hypothesis, said, world, words="zek fen up") == [0, paid]
+
+
+def test_the_words_of_a_phrase_that_no_goal_shows_are_read_one_by_one() -> None:
+    slots = WordSlots((("mip", "channel 1"),), unshown=(("zek fen", ("channel 1",)),))
+    unshown = slots.without_phrases([]).unshown
+    assert unshown == (("zek", ("channel 1",)), ("fen", ("channel 1",)))
+
+
+@pytest.mark.parametrize("slots", [SLOTS, UNSHOWN])
+def test_slots_are_recovered_from_a_program(slots: WordSlots) -> None:
+    hypothesis = Hypothesis(Plan(), (FACED, Filter("channel 2", 50)), WORDS, novel="require", slots=slots)
     found = recover(write_source(hypothesis, PERCEPTION, VOCABULARY))
     assert found is not None
-    assert found.outline.slots == SLOTS
+    assert found.outline.slots == slots
