@@ -235,6 +235,10 @@ class Metadata:
         return kind_named(self.kind)
 
 
+SWAPPED = ", with the instruction of another expert"
+"""Last words of `source` in the trajectory of a swap (`Demonstration.swapped`)."""
+
+
 @dataclass(frozen=True, eq=False)
 class Demonstration:
     """A trajectory with its role, its task and its split (training, validation or held-out).

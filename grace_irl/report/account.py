@@ -30,7 +30,7 @@ class Part:
 
     Attributes:
         side: name of the split, as in `SIDES`.
-        experts, negatives: number of expert and of negative trajectories.
+        experts, negatives, swaps: number of expert trajectories, of negative ones, and of swaps (`--swaps`).
         states, positives: number of all states, and of positive states.
         digest: one digest for all trajectories of this part.
     """
@@ -38,6 +38,7 @@ class Part:
     side: str
     experts: int
     negatives: int
+    swaps: int
     states: int
     positives: int
     digest: str
@@ -96,10 +97,10 @@ def _parts(rows: Sequence[TrajectoryRow]) -> list[Part]:
     for name, side in SIDES.items():
         own = [row for row in rows if row.split == name]
         if own:
-            experts = sum(row.role == "expert" for row in own)
+            experts, swaps = sum(row.role == "expert" for row in own), sum(row.swap for row in own)
             states, positives = sum(row.states for row in own), sum(row.positives for row in own)
             digest = data_digest(row.digest for row in own)
-            found.append(Part(side, experts, len(own) - experts, states, positives, digest))
+            found.append(Part(side, experts, len(own) - experts - swaps, swaps, states, positives, digest))
     return found
 
 

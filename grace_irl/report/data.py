@@ -23,7 +23,7 @@ from grace_irl.runs.data import load_data, open_data
 from grace_irl.runs.expand.round import Round
 from grace_irl.runs.record import TrajectoryRow
 from grace_irl.runs.store import Store
-from grace_irl.runs.swaps import MARK, swaps_among
+from grace_irl.runs.swaps import swaps_among
 from grace_irl.toml import from_json
 
 NOT_OWN = (
@@ -86,7 +86,7 @@ def read(
     except (GraceError, OSError) as error:
         return Data(trouble=f"the demonstrations cannot be read any more ({error})")
     found = {each.trajectory.digest: each.trajectory for each in given if each.trajectory.digest in wanted}
-    found |= swaps_among(given, {row.digest for row in rows if row.source.endswith(MARK)} - set(found))
+    found |= swaps_among(given, {row.digest for row in rows if row.swap} - set(found))
     missing = len(wanted) - len(found)
     trouble = (
         f"{missing} of {len(wanted)} different trajectories are no longer in the demonstrations" if missing else ""
@@ -111,11 +111,6 @@ class Valued:
     row: TrajectoryRow
     values: Floats
     positive: Marks
-
-    @property
-    def swap(self) -> bool:
-        """Whether this is an expert's episode with the instruction of another expert (`--swaps`)."""
-        return self.row.source.endswith(MARK)
 
     @property
     def known(self) -> Marks:

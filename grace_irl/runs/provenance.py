@@ -124,9 +124,12 @@ def short(name: str) -> str:
 
 def _data(rows: Sequence[TrajectoryRow]) -> str:
     experts = sum(row.role == "expert" for row in rows)
+    swaps = sum(row.swap for row in rows)
     states = sum(row.states for row in rows)
     digest = data_digest(row.digest for row in rows)
-    return f"{experts} expert + {len(rows) - experts} negative trajectories, {states} states, digest {digest}"
+    counts = f"{experts} expert + {len(rows) - experts - swaps} negative trajectories"
+    swapped = f" + {swaps} swaps (experts with another expert's instruction)" if swaps else ""
+    return f"{counts}{swapped}, {states} states, digest {digest}"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from grace_irl.demos.labels import Problem
-from grace_irl.demos.trajectory import Split
+from grace_irl.demos.trajectory import SWAPPED, Split
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.programs.program import Definition, Program
@@ -127,6 +127,11 @@ class TrajectoryRow:
     states: int
     positives: int
     source: str
+
+    @property
+    def swap(self) -> bool:
+        """Whether this is an expert's episode with the instruction of another expert (`--swaps`)."""
+        return self.source.endswith(SWAPPED)
 
 
 def trajectory_rows(problem: Problem) -> list[TrajectoryRow]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 
-from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Trajectory
+from grace_irl.demos.trajectory import SWAPPED, Demonstration, Demonstrations, LabelRule, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.rl.fulfilled import fulfilments
 
@@ -54,7 +54,7 @@ def with_swaps(demonstrations: Demonstrations, rule: LabelRule) -> Demonstration
 def swaps_line(demonstrations: Demonstrations) -> str:
     """A line for the user about the swaps of a set; "" without swaps."""
     experts = len(demonstrations.select(role="expert"))
-    swaps = sum(item.role == "negative" and item.trajectory.source.endswith(MARK) for item in demonstrations)
+    swaps = sum(item.swapped for item in demonstrations)
     return (
         f"swaps: {swaps} copies of {experts} experts, with another expert's instruction, are negatives" if swaps else ""
     )
@@ -66,10 +66,6 @@ def swaps_among(demonstrations: Demonstrations, digests: Collection[str]) -> dic
     texts = sorted({item.trajectory.extra_info for item in experts})
     every = (_told(item.trajectory, text) for item in experts for text in texts)
     return {swap.digest: swap for swap in every if swap.digest in digests} if digests else {}
-
-
-MARK = ", with the instruction of another expert"
-"""Last words of `source` in the trajectory of a swap."""
 
 
 def _groups(demonstrations: Demonstrations) -> list[list[Demonstration]]:
@@ -103,7 +99,7 @@ def _swaps(experts: Sequence[Demonstration]) -> list[Demonstration]:
 
 
 def _told(trajectory: Trajectory, text: str) -> Trajectory:
-    return replace(trajectory, extra_info=text, rewards=None, source=f"{trajectory.source}{MARK}")
+    return replace(trajectory, extra_info=text, rewards=None, source=f"{trajectory.source}{SWAPPED}")
 
 
 def _differing(one: str, other: str) -> int:

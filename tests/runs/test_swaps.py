@@ -23,7 +23,7 @@ from grace_irl.rl.fulfilled import fulfilled
 from grace_irl.runs.config import resolve
 from grace_irl.runs.expand.expansion import start
 from grace_irl.runs.run import opened
-from grace_irl.runs.swaps import MARK, with_swaps
+from grace_irl.runs.swaps import with_swaps
 from tests.fakes.data import vector_set
 
 pytest.importorskip("minigrid")
@@ -101,6 +101,9 @@ def test_fit_with_swaps_resumes_and_replays(demos: Path, tmp_path: Path, capsys:
     answer = json.loads(done.out.splitlines()[-1])
     assert "copies of 12 experts, with another expert's instruction, are negatives" in " ".join(answer["notes"])
     assert answer["train"]["episodes"]["negatives"] > answer["train"]["episodes"]["experts"]
+    swaps = answer["train"]["episodes"]["negatives"] - 9
+    assert f"9 expert + 9 negative trajectories + {swaps} swaps (experts" in (run / "reward.py").read_text()
+    assert f"9 + {swaps} swaps</td>" in (run / "report.html").read_text()
     assert main(["fit", "--resume", str(run), "--generations", "2", "--json"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["train"] == answer["train"]
     again = tmp_path / "again"
@@ -212,7 +215,7 @@ def test_each_round_of_an_expansion_has_the_swaps(demos: Path, tmp_path: Path) -
     counts = []
     for folder in sorted((tmp_path / "run" / "rounds").glob("*/run")):
         with opened(folder) as (store, _):
-            counts.append(sum(row.source.endswith(MARK) for row in store.trajectories()))
+            counts.append(sum(row.swap for row in store.trajectories()))
     assert counts[0] > 12
     assert len(set(counts)) == 1
 
@@ -231,4 +234,4 @@ def test_a_comparison_searches_with_swaps(demos: Path, tmp_path: Path) -> None:
         assert found is not None
         assert found.failure == ""
     with opened(folder / "jobs" / "grace-0" / "fit") as (store, _):
-        assert any(row.source.endswith(MARK) for row in store.trajectories())
+        assert any(row.swap for row in store.trajectories())
