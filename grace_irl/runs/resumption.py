@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from grace_irl.config import Config
 from grace_irl.errors import InputError
 from grace_irl.runs.acting import named_data
-from grace_irl.runs.config import flat
+from grace_irl.runs.config import flat, settings_of
 from grace_irl.runs.record import TrajectoryRow
 from grace_irl.runs.store import Store
 
@@ -75,10 +76,16 @@ def require_changeable(began: Config, config: Config) -> None:
         judge = key == "policy.task" and bool(value) != bool(before.get(key))
         if value != before.get(key) and (judge or not key.startswith(CHANGEABLE)):
             raise InputError(
-                f"setting {key!r} was {before.get(key)!r} when the run began and is {value!r} now; "
+                f"setting {key!r} was {before.get(key)!r} when the run began and is {value!r} now{_by(key, config)}; "
                 "expected only settings such as generations, stop rules and workers to change on --resume: "
                 "start a new run"
             )
+
+
+def _by(key: str, config: Config) -> str:
+    """A hint that the setting's environment variable is set; "" if it is not."""
+    setting = settings_of(config.method).get(key)
+    return f" ({setting.variable} is set)" if setting and setting.variable in os.environ else ""
 
 
 def require_same_demonstrations(

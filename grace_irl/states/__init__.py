@@ -87,7 +87,8 @@ def kind_of_state(state: Any, where: str) -> StateKind:
     found = _kinds_of_state(state)
     if not found:
         shape = getattr(state, "shape", ())
-        about = f"{state.dtype} of shape {shape}" if shape else type(state).__name__
+        single = np.isscalar(state) or isinstance(state, np.ndarray)  # of a discrete space, for example
+        about = f"{state.dtype} of shape {shape}" if shape else "one number" if single else type(state).__name__
         raise InputError(
             f"{where}: a state that is {about}; expected numbers (n,), integers (h, w, 3), bytes (h, w, 1, 3 or 4), a "
             "text or a dict, as in the demonstrations: give the environment a wrapper that shows them so"

@@ -228,6 +228,9 @@ def test_observations_of_arrays_of_different_shapes_are_refused() -> None:
     for state in ((np.zeros(2), np.zeros(3)), [[1], [1, 2]]):
         with pytest.raises(InputError, match=rf"a state that is {type(state).__name__}; expected numbers"):
             as_state(state)
+    for state in (3, np.int64(3), np.array(3)):  # of a discrete space
+        with pytest.raises(InputError, match="a state that is one number; expected numbers"):
+            as_state(state)
 
 
 def test_parts_of_a_tuple_are_those_of_one_observation_in_vector_environments() -> None:

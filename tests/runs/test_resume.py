@@ -141,6 +141,14 @@ def test_a_run_goes_on_with_its_method_and_its_judge(
     assert len(error.splitlines()) == 1
 
 
+def test_a_setting_of_a_variable_that_must_not_change_names_the_variable(
+    begun: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRACE_IRL_SEED", "3")
+    assert main(["fit", "--resume", str(begun)]) == 2
+    assert "was 0 when the run began and is 3 now (GRACE_IRL_SEED is set); expected" in capsys.readouterr().err
+
+
 def test_the_recording_of_a_run_without_answers_names_the_run(
     begun: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
