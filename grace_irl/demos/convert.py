@@ -211,13 +211,21 @@ def _copy(
     header = _restated(opened.header, stated)
     metadata = table.metadata(header.metadata) if table else header.metadata
     role = stated.role or role_of(opened.header, source)
-    trajectories = states = 0
+    trajectories = states = experts = unmarked = 0
     with open_writer(target, metadata, format, screenshots) as writer:
         for demonstration in opened.demonstrations(role, Memory().empty):
             copy = demonstration if stated.task is None else replace(demonstration, task=stated.task)
             writer.add(table.apply(copy) if table else copy)
             trajectories, states = trajectories + 1, states + len(demonstration.trajectory.states)
-    return Copied(str(source), str(target), trajectories, states, header.notes)
+            experts += copy.role == "expert"
+            unmarked += copy.role == "expert" and copy.goals is None
+    notes = header.notes
+    if stated.label == "goal" and unmarked:
+        notes += (
+            f"no goal states are marked in {unmarked} of {experts} expert trajectories: fit asks a model or a person "
+            "for them, or takes them from --goals FILE",
+        )
+    return Copied(str(source), str(target), trajectories, states, notes)
 
 
 def _restated(header: Header, stated: Stated) -> Header:

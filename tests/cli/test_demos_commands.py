@@ -338,6 +338,15 @@ def test_inspect_names_no_experts_among_files_that_state_failures(
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["command"] == ""
 
 
+def test_convert_says_that_no_goal_state_is_marked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path, target = tmp_path / "runs.csv", str(tmp_path / "runs.parquet")
+    path.write_text("episode,x\n0,1\n0,2\n1,1\n1,2\n")
+    asked = ["demos", "convert", str(path), target, "--force"]
+    for role, label, said in (("expert", "goal", True), ("expert", "last", False), ("negative", "goal", False)):
+        assert main([*asked, "--role", role, "--label", label]) == 0
+        assert ("no goal states are marked in 2 of 2 expert trajectories" in capsys.readouterr().out) == said
+
+
 def test_inspect_keeps_the_file_of_goal_states(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     goals = tmp_path / "my goals.toml"
     goals.write_text("")
