@@ -13,7 +13,8 @@ from grace_irl.demos.header import Header
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import InputError
 from grace_irl.states import kind_named
-from grace_irl.states.kind import KindChoice, StateKind, States, ValueTally
+from grace_irl.states.kind import KindChoice, StateKind, States
+from grace_irl.states.tally import ValueTally
 
 MOST_NAMED = 2  # maximum number of file names in a message
 

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
 from grace_irl.states import KINDS, kind_of_state
-from grace_irl.states.kind import PartLayout, StateKind, States, ValueTally
+from grace_irl.states.kind import PartLayout, StateKind, States
 from grace_irl.states.layout import StateLayout
+from grace_irl.states.tally import ValueTally
 
 Shape = tuple[int, ...] | None
 """The shape of a part's numbers in one state, () for a single number; None for a text."""

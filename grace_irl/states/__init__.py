@@ -14,9 +14,10 @@ import numpy as np
 from grace_irl.errors import InputError
 from grace_irl.states.grid import GRID
 from grace_irl.states.image import IMAGE
-from grace_irl.states.kind import PartLayout, StateKind, States, ValueTally
+from grace_irl.states.kind import PartLayout, StateKind, States
 from grace_irl.states.record import RECORD
 from grace_irl.states.screen import SCREEN
+from grace_irl.states.tally import ValueTally
 from grace_irl.states.vector import VECTOR
 
 KINDS: dict[str, StateKind] = {kind.name: kind for kind in (VECTOR, GRID, IMAGE, SCREEN, RECORD)}

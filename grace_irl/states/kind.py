@@ -1,10 +1,9 @@
-"""The base class of kinds of state, and the types in its methods: layouts of stored arrays, statistics, scramblers."""
+"""The base class of kinds of state, and the types in its methods: layouts of stored arrays, and statistics."""
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
@@ -16,7 +15,8 @@ from grace_irl.errors import InputError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-WORD = re.compile(r"\w+")
+    from grace_irl.states.scrambler import Scrambler
+    from grace_irl.states.tally import ValueTally
 
 States = Any
 """The states of one trajectory, in order. Most kinds use an array, others another sequence type. A slice of such a
@@ -50,48 +50,6 @@ class PartLayout(NamedTuple):
         return not self.dtype
 
 
-VALUES = 256
-"""Number of values of a byte."""
-
-
-class ValueTally:
-    """The values that occur in each channel of byte states (uint8 arrays), collected over many trajectories."""
-
-    def __init__(self) -> None:
-        self._seen = np.zeros((0, VALUES), np.bool_)
-        self.side = 0
-        """Length of a state's shorter side in cells or pixels, the maximum over all states."""
-
-    def add(self, states: NDArray[Any]) -> None:
-        """Add byte states `(..., h, w, c)`: h rows, w columns, c channels."""
-        self.side = max(self.side, min(states.shape[-3:-1]))
-        seen = self.counted(states) > 0
-        most = max(len(seen), len(self._seen))
-        one, other = (np.pad(each, ((0, most - len(each)), (0, 0))) for each in (seen, self._seen))
-        self._seen = one | other
-
-    @property
-    def channels(self) -> int:
-        """The number of channels, the maximum over all states."""
-        return len(self._seen)
-
-    @property
-    def highest(self) -> int:
-        """The largest value in any channel."""
-        return int(np.flatnonzero(self._seen.any(axis=0)).max(initial=0))
-
-    @property
-    def most(self) -> int:
-        """The number of different values in one channel, the maximum over all channels."""
-        return int(self._seen.sum(axis=1).max(initial=0))
-
-    @staticmethod
-    def counted(states: NDArray[Any]) -> NDArray[np.int64]:
-        """Counts `(c, 256)` of each value in each channel of byte states `(..., c)`."""
-        flat = states.reshape(-1, states.shape[-1])
-        return np.stack([np.bincount(flat[:, channel], minlength=VALUES) for channel in range(flat.shape[1])])
-
-
 class Census(Protocol):
     """Statistics of the states of a data set, collected in one pass for `grace-irl demos inspect`."""
 
@@ -120,49 +78,6 @@ class Census(Protocol):
             most: maximum length of each list that grows with the data.
         """
         ...
-
-
-class Scrambler(ABC):
-    """A map that changes states so that nobody can recognise their meaning. Equal states stay equal.
-
-    `grace_irl.demos.scramble` uses it to test what a method learns from the data alone.
-    """
-
-    @abstractmethod
-    def states(self, states: States, word: Callable[[str], str], where: str) -> States:
-        """The scrambled copy of one trajectory's states.
-
-        Args:
-            states: states of one trajectory, of the scrambler's kind.
-            word: function from a lower-case word to its invented word.
-            where: file and episode, for messages.
-
-        Raises:
-            InputError: the map does not fit these states.
-        """
-
-    def text(self, text: str, word: Callable[[str], str]) -> str:
-        """The scrambled instruction: invented words in lower case replace its words."""
-        return in_invented_words(text, word)
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """Meaningless names of the features of a scrambled state; () if the features have no names."""
-        return ()
-
-    @property
-    def old_parts(self) -> Iterable[str]:
-        """Names of the parts of a state before scrambling; () if the parts have no names."""
-        return ()
-
-    @abstractmethod
-    def to_json(self) -> dict[str, Any]:
-        """The map as a dict for JSON."""
-
-
-def in_invented_words(text: str, word: Callable[[str], str]) -> str:
-    """The text with each word replaced by its invented word, in lower case."""
-    return WORD.sub(lambda match: word(match[0].lower()), text)
 
 
 class StateKind(ABC):
