@@ -1,7 +1,8 @@
-"""Does expansion mend a reward that PPO exploits? GoToLocalS5N2 from 8 + 8 trajectories, round by round.
+"""Does expansion end with a reward that teaches? GoToLocalS5N2 from 8 + 8 trajectories, round by round.
 
-The demonstrations never ask for a colour to be told apart, so the first reward pays for the wrong one, too. Success
-is the environment's own account of the rollouts, which no search sees. One run, with the seed given:
+The demonstrations never ask for a colour to be told apart. A reward that pays for the wrong one, too, is mended by the
+rollouts; a reward that is right but pays at goals alone is reshaped when learning stalls. Success is the environment's
+own account of the rollouts, which no search sees. One run, with the seed given:
 
     python benchmarks/expansion.py                        # 5 rounds of 60,000 steps at most; a few minutes
     python benchmarks/expansion.py --level GoToObj --rounds 2 --steps 120000
