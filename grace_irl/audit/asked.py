@@ -28,7 +28,7 @@ from grace_irl.audit.subject import Subject
 from grace_irl.demos.fields import NAMES, varies
 from grace_irl.demos.labels import Labelled
 from grace_irl.evaluate.ranks import average_ranks
-from grace_irl.states.scrambler import WORD
+from grace_irl.states.kind import WORD
 
 Floats = NDArray[np.float64]
 Marks = NDArray[np.bool_]

@@ -25,7 +25,7 @@ from grace_irl.demos.source import Source
 from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.states import kind_named
-from grace_irl.states.scrambler import Scrambler
+from grace_irl.states.kind import Scrambler
 
 CONSONANTS, VOWELS = "bdfgklmnprstvz", "aeiou"
 SYLLABLES = 3

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from grace_irl.errors import InputError
-from grace_irl.states.kind import Census, PartLayout, StateKind, States
-from grace_irl.states.scrambler import Scrambler
+from grace_irl.states.kind import Census, PartLayout, Scrambler, StateKind, States
 from grace_irl.states.tally import VALUES, ValueTally
 from grace_irl.states.vector import require_int64, require_numbers
 

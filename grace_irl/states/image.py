@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
 from grace_irl.states.grid import BRIGHT, LIKELY_CODES, GridScrambler
-from grace_irl.states.kind import Census, PartLayout, StateKind, States
-from grace_irl.states.scrambler import Scrambler
+from grace_irl.states.kind import Census, PartLayout, Scrambler, StateKind, States
 from grace_irl.states.tally import VALUES, ValueTally
 from grace_irl.states.vector import require_numbers
 

@@ -1,9 +1,10 @@
-"""The base class of kinds of state, and the types in its methods: layouts of stored arrays, and statistics."""
+"""The base class of kinds of state, and the types in its methods: layouts of stored arrays, statistics, scramblers."""
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
@@ -15,8 +16,9 @@ from grace_irl.errors import InputError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from grace_irl.states.scrambler import Scrambler
     from grace_irl.states.tally import ValueTally
+
+WORD = re.compile(r"\w+")
 
 States = Any
 """The states of one trajectory, in order. Most kinds use an array, others another sequence type. A slice of such a
@@ -78,6 +80,49 @@ class Census(Protocol):
             most: maximum length of each list that grows with the data.
         """
         ...
+
+
+class Scrambler(ABC):
+    """A map that changes states so that nobody can recognise their meaning. Equal states stay equal.
+
+    `grace_irl.demos.scramble` uses it to test what a method learns from the data alone.
+    """
+
+    @abstractmethod
+    def states(self, states: States, word: Callable[[str], str], where: str) -> States:
+        """The scrambled copy of one trajectory's states.
+
+        Args:
+            states: states of one trajectory, of the scrambler's kind.
+            word: function from a lower-case word to its invented word.
+            where: file and episode, for messages.
+
+        Raises:
+            InputError: the map does not fit these states.
+        """
+
+    def text(self, text: str, word: Callable[[str], str]) -> str:
+        """The scrambled instruction: invented words in lower case replace its words."""
+        return in_invented_words(text, word)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Meaningless names of the features of a scrambled state; () if the features have no names."""
+        return ()
+
+    @property
+    def old_parts(self) -> Iterable[str]:
+        """Names of the parts of a state before scrambling; () if the parts have no names."""
+        return ()
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """The map as a dict for JSON."""
+
+
+def in_invented_words(text: str, word: Callable[[str], str]) -> str:
+    """The text with each word replaced by its invented word, in lower case."""
+    return WORD.sub(lambda match: word(match[0].lower()), text)
 
 
 class StateKind(ABC):

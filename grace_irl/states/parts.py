@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
-from grace_irl.states.kind import PartLayout, StateKind, States
-from grace_irl.states.scrambler import Scrambler, in_invented_words
+from grace_irl.states.kind import PartLayout, Scrambler, StateKind, States, in_invented_words
 from grace_irl.states.texts import pack
 from grace_irl.states.vector import VectorRanges
 

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
 from grace_irl.states.image import IMAGE
-from grace_irl.states.kind import Census, PartLayout, Parts, StateKind, States, layout_of, require_one_form
+from grace_irl.states.kind import Census, PartLayout, Parts, Scrambler, StateKind, States, layout_of, require_one_form
 from grace_irl.states.masks import require_unmasked
-from grace_irl.states.scrambler import Scrambler
 from grace_irl.states.texts import pack, require_utf8
 from grace_irl.states.vector import require_int64
 

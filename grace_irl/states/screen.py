@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.states.kind import Census, PartLayout, StateKind, States
-from grace_irl.states.scrambler import Scrambler
+from grace_irl.states.kind import Census, PartLayout, Scrambler, StateKind, States
 from grace_irl.states.texts import pack, text
 
 MARKED = range(0x300, 0x20000)

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
-from grace_irl.states.kind import Census, PartLayout, StateKind, States
-from grace_irl.states.scrambler import Scrambler
+from grace_irl.states.kind import Census, PartLayout, Scrambler, StateKind, States
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
