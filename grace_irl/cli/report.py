@@ -33,13 +33,16 @@ def report(
     from grace_irl.config import DataConfig
     from grace_irl.demos import load
     from grace_irl.demos.trajectory import Demonstrations
-    from grace_irl.report.write import write_report
+    from grace_irl.report.write import UNSHOWN, write_report
     from grace_irl.runs.data import columns_of
 
     def read(data: DataConfig) -> Demonstrations:  # the run gives the roles, so any role will do here
         return load((), experts=demos or (), kind=kind or "", columns=columns_of(data))
 
-    say(str(write_report(run, out, read if demos else None, keep_states=not demos)))
+    path = write_report(run, out, read if demos else None, keep_states=not demos)
+    say(str(path))
+    if demos and UNSHOWN in path.read_text("utf-8"):
+        say("grace-irl: some states of the run are not in --demos, so the report leaves them out", err=True)
 
 
 def report_of_fit(folder: Path) -> Path | None:

@@ -222,8 +222,8 @@ def _copy(
     notes = header.notes
     if stated.label == "goal" and unmarked:
         notes += (
-            f"no goal states are marked in {unmarked} of {experts} expert trajectories: fit asks a model or a person "
-            "for them, or takes them from --goals FILE",
+            f"no goal states are marked in {unmarked} of {experts} expert trajectories: fit needs --goals FILE, or "
+            "a model or a person to ask for them (--llm-url, --proposer manual)",
         )
     return Copied(str(source), str(target), trajectories, states, notes)
 

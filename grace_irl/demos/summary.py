@@ -126,7 +126,7 @@ class DemosSummary:
         """The command that fits a reward to these demonstrations; "" if some files state a role and others do not.
 
         If no file states a role, the files are probably the experts'. Words in capitals stand for what these
-        demonstrations lack.
+        demonstrations lack. A set that is too small to split also needs `--held-out 0`, which is not in the command.
         """
         if self.silent and len(self.silent) < len(self.files):
             return ""
@@ -137,20 +137,26 @@ class DemosSummary:
             "--state-columns": ",".join(self.columns.state),
             "--episode-column": self.columns.episode,
             "--label": "goal" if self.goals else label,
-            "--goals": self.goals,
+            "--goals": self.goals or self._goals(),
             "--experts": "" if self.evidence.experts else "EXPERTS",
             "--negatives": negatives,
         }
         return shlex.join([*words, *(word for pair in chosen.items() if pair[1] for word in pair)])
+
+    def _goals(self) -> str:
+        """A word for the file of goal states, if the data state label rule "goal" and mark none; else ""."""
+        try:
+            return "GOALS" if self.evidence.choice().rule == "goal" and not self.evidence.shows_goals else ""
+        except InputError:
+            return ""
 
     def _lacking(self) -> tuple[str, str]:
         """Values of `--label` and `--negatives` without which `fit` refuses these demonstrations; "" if none is."""
         try:
             rule = self.evidence.choice().rule
         except InputError:
-            return "RULE", ""
-        label = "last" if rule == "goal" and not self.evidence.shows_goals else ""
-        return label, "NEGATIVES" if rule == "all" and not self.goals and not self.evidence.negatives else ""
+            return "RULE", "" if self.evidence.negatives else "NEGATIVES"
+        return "", "NEGATIVES" if rule == "all" and not self.goals and not self.evidence.negatives else ""
 
     def add(self, demonstration: Demonstration, *, silent: bool = False) -> None:
         """Count one demonstration.

@@ -83,9 +83,10 @@ def require_changeable(began: Config, config: Config) -> None:
 
 
 def _by(key: str, config: Config) -> str:
-    """A hint that the setting's environment variable is set; "" if it is not."""
+    """A hint that the setting's environment variable has this value; "" if it has not."""
     setting = settings_of(config.method).get(key)
-    return f" ({setting.variable} is set)" if setting and setting.variable in os.environ else ""
+    given = os.environ.get(setting.variable, "") if setting else ""
+    return f" ({setting.variable} is {given!r})" if setting and given == str(flat(config)[key]) else ""
 
 
 def require_same_demonstrations(

@@ -88,7 +88,7 @@ def kind_of_state(state: Any, where: str) -> StateKind:
     found = _kinds_of_state(state)
     if not found:
         shape = getattr(state, "shape", ())
-        single = np.isscalar(state) or isinstance(state, np.ndarray)  # of a discrete space, for example
+        single = isinstance(state, int | float | np.generic | np.ndarray) and np.asarray(state).dtype.kind in "iuf"
         about = f"{state.dtype} of shape {shape}" if shape else "one number" if single else type(state).__name__
         raise InputError(
             f"{where}: a state that is {about}; expected numbers (n,), integers (h, w, 3), bytes (h, w, 1, 3 or 4), a "

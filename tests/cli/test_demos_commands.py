@@ -281,7 +281,7 @@ def test_a_file_that_exists_is_kept(capsys: pytest.CaptureFixture[str], tmp_path
     assert main(["demos", "inspect", str(target)]) == 0
 
 
-def test_the_command_that_inspect_names_runs_as_it_is(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_the_command_that_inspect_names_is_quoted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "my run 1.csv"
     path.write_text("episode,x\n0,1\n0,2\n")
     assert main(["demos", "inspect", str(path)]) == 0
@@ -309,7 +309,7 @@ def test_the_command_that_inspect_names_has_what_the_set_lacks(
     assert refused == bool(lacking)
 
 
-def test_inspect_names_a_model_for_pictures_and_last_for_goals_that_nothing_marks(
+def test_inspect_names_a_model_for_pictures_and_a_file_for_goals_that_nothing_marks(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     pictures = np.zeros((2, 8, 8, 3), np.uint8)
@@ -320,7 +320,7 @@ def test_inspect_names_a_model_for_pictures_and_last_for_goals_that_nothing_mark
     save(Demonstrations(Metadata(kind="image", label="goal"), tuple(items)), tmp_path / "set.npz")
     assert main(["demos", "inspect", str(tmp_path / "set.npz"), "--no-picture"]) == 0
     named = shlex.split(capsys.readouterr().out.split("to recover a reward: ")[1].splitlines()[0])
-    assert named[3:] == [str(tmp_path / "set.npz"), "--label", "last", "--llm-url", "URL"]
+    assert named[3:] == [str(tmp_path / "set.npz"), "--goals", "GOALS", "--llm-url", "URL"]
 
 
 def test_inspect_names_no_experts_among_files_that_state_failures(

@@ -231,6 +231,8 @@ def test_observations_of_arrays_of_different_shapes_are_refused() -> None:
     for state in (3, np.int64(3), np.array(3)):  # of a discrete space
         with pytest.raises(InputError, match="a state that is one number; expected numbers"):
             as_state(state)
+    with pytest.raises(InputError, match="a state that is bool; expected numbers"):
+        as_state(True)
 
 
 def test_parts_of_a_tuple_are_those_of_one_observation_in_vector_environments() -> None:

@@ -146,7 +146,10 @@ def test_a_setting_of_a_variable_that_must_not_change_names_the_variable(
 ) -> None:
     monkeypatch.setenv("GRACE_IRL_SEED", "3")
     assert main(["fit", "--resume", str(begun)]) == 2
-    assert "was 0 when the run began and is 3 now (GRACE_IRL_SEED is set); expected" in capsys.readouterr().err
+    assert "was 0 when the run began and is 3 now (GRACE_IRL_SEED is '3'); expected" in capsys.readouterr().err
+    monkeypatch.setenv("GRACE_IRL_SEED", "0")
+    assert main(["fit", "--resume", str(begun), "--seed", "3"]) == 2
+    assert "is 3 now; expected" in capsys.readouterr().err
 
 
 def test_the_recording_of_a_run_without_answers_names_the_run(

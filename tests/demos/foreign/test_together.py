@@ -97,6 +97,7 @@ def test_a_run_on_logs_is_resumed_scored_and_reported(
     assert json.loads(capsys.readouterr().out.strip().splitlines()[-1])["accuracy"] > 0.99
     assert main(["report", str(out), "--demos", logs[0]]) == 0  # the experts alone: the user's word counts
     assert UNSHOWN in (out / "report.html").read_text()
+    assert "some states of the run are not in --demos" in capsys.readouterr().err
 
 
 def test_a_report_finds_states_whose_columns_stand_in_another_order(tmp_path: Path) -> None:
