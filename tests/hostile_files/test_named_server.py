@@ -50,6 +50,7 @@ def test_what_the_user_says_of_a_server_goes_before_it(monkeypatch: pytest.Monke
     said = []
     monkeypatch.setattr("grace_irl.runs.fit.start", lambda config, *_: said.append(config.model.url) or 1 / 0)
     monkeypatch.setenv("GRACE_IRL_LLM_URL", MINE)
+    monkeypatch.chdir(tmp_path)  # a folder of its own is reserved here
     main(["fit", "--demos", str(tmp_path), "--proposer", "llm"])
     assert said == [MINE]
 
