@@ -131,32 +131,30 @@ class DemosSummary:
         if self.silent and len(self.silent) < len(self.files):
             return ""
         words = ["grace-irl", "fit", "--experts" if self.silent else "--demos", self.path]
-        label, negatives = self._lacking()
         chosen = {
             "--kind": self.kind,
             "--state-columns": ",".join(self.columns.state),
             "--episode-column": self.columns.episode,
-            "--label": "goal" if self.goals else label,
-            "--goals": self.goals or self._goals(),
-            "--experts": "" if self.evidence.experts else "EXPERTS",
-            "--negatives": negatives,
+            "--label": "goal" if self.goals else "",
+            "--goals": self.goals,
         }
-        return shlex.join([*words, *(word for pair in chosen.items() if pair[1] for word in pair)])
+        flags = [*chosen.items(), *self._lacking().items()]
+        return shlex.join([*words, *(word for pair in flags if pair[1] for word in pair)])
 
-    def _goals(self) -> str:
-        """A word for the file of goal states, if the data state label rule "goal" and mark none; else ""."""
+    def _lacking(self) -> dict[str, str]:
+        """Flags without which `fit` refuses these demonstrations, each with a word in capitals, or "" if not needed."""
         try:
-            return "GOALS" if self.evidence.choice().rule == "goal" and not self.evidence.shows_goals else ""
-        except InputError:
-            return ""
-
-    def _lacking(self) -> tuple[str, str]:
-        """Values of `--label` and `--negatives` without which `fit` refuses these demonstrations; "" if none is."""
-        try:
-            rule = self.evidence.choice().rule
-        except InputError:
-            return "RULE", "" if self.evidence.negatives else "NEGATIVES"
-        return "", "NEGATIVES" if rule == "all" and not self.goals and not self.evidence.negatives else ""
+            rule = "goal" if self.goals else self.evidence.choice().rule
+        except InputError:  # files that state different rules
+            rule = None
+        unmarked = rule == "goal" and not self.goals and not self.evidence.shows_goals
+        alone = rule in (None, "all") and not self.evidence.negatives
+        return {
+            "--label": "" if rule else "RULE",
+            "--goals": "GOALS" if unmarked else "",
+            "--experts": "" if self.evidence.experts else "EXPERTS",
+            "--negatives": "NEGATIVES" if alone else "",
+        }
 
     def add(self, demonstration: Demonstration, *, silent: bool = False) -> None:
         """Count one demonstration.

@@ -338,6 +338,18 @@ def test_inspect_names_no_experts_among_files_that_state_failures(
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["command"] == ""
 
 
+def test_inspect_leaves_a_rule_open_that_files_state_differently(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    item = Demonstration(Trajectory(np.arange(4.0)[:, None]), "expert")
+    (tmp_path / "set").mkdir()
+    for name, label in (("one", "last"), ("two", "all")):
+        save(Demonstrations(Metadata(kind="vector", label=label), (item,)), tmp_path / "set" / f"{name}.npz")
+    assert main(["demos", "inspect", str(tmp_path / "set"), "--json"]) == 0
+    named = shlex.split(json.loads(capsys.readouterr().out.splitlines()[-1])["command"])
+    assert named[4:] == ["--label", "RULE", "--negatives", "NEGATIVES"]
+
+
 def test_convert_says_that_no_goal_state_is_marked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path, target = tmp_path / "runs.csv", str(tmp_path / "runs.parquet")
     path.write_text("episode,x\n0,1\n0,2\n1,1\n1,2\n")
