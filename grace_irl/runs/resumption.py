@@ -61,8 +61,8 @@ def require_compatible(began: Config, config: Config, store: Store) -> None:
         if value != before[key] and reshaping and key in ENDS_SEARCH:
             raise InputError(
                 f"setting {key!r} was {before[key]!r} and is {value!r} now{_by(key, config)}, but the search has "
-                "ended and its best program is being reshaped; expected no change of settings that decide when the search ends: start "
-                "a new run"
+                "ended and its best program is being reshaped; expected no change of settings that decide when the "
+                "search ends: start a new run"
             )
 
 
