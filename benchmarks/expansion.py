@@ -1,7 +1,7 @@
 """Does expansion end with a reward that teaches? GoToLocalS5N2 from 8 + 8 trajectories, round by round.
 
-The demonstrations never ask for a colour to be told apart. A reward that pays for the wrong one, too, is mended by the
-rollouts; a reward that is right but pays at goals alone is reshaped when learning stalls. Success is the environment's
+The demonstrations never ask for a colour to be told apart. A reward that takes the wrong one for a goal is mended by
+the rollouts; a reward that tells all states apart, but pays half for the wrong one, is reshaped when learning stalls. Success is the environment's
 own account of the rollouts, which no search sees. One run, with the seed given:
 
     python benchmarks/expansion.py                        # 5 rounds of 60,000 steps at most; a few minutes
