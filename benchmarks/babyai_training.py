@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 from babyai_recovery import LEVELS
@@ -25,7 +26,7 @@ from babyai_recovery import LEVELS
 import grace_irl
 from grace_irl.atomic import write_atomically
 from grace_irl.demos import load, save
-from grace_irl.rewards.scale import Form
+from grace_irl.rewards.scale import FormChoice
 from grace_irl.rl.collect import collect
 from grace_irl.rl.curve import Point
 from grace_irl.rl.environments import make
@@ -80,11 +81,11 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=80_000, help="of each training (default 80,000)")
     parser.add_argument("--evaluations", type=int, default=8, help="of each training (default 8)")
     parser.add_argument("--episodes", type=int, default=100, help="of each evaluation (default 100)")
-    parser.add_argument("--scale", default="raw", choices=["raw", "logit", "probability"], help="form of the reward")
+    parser.add_argument("--scale", default="auto", choices=get_args(FormChoice), help="form of the reward")
     parser.add_argument("--trust-reward", action="store_true", help="run rewards in this process, not in the sandbox")
     parser.add_argument("--out", type=Path, default=Path("out/babyai-training"), help="where everything is kept")
     arguments = parser.parse_args()
-    form: Form = arguments.scale
+    form: FormChoice = arguments.scale
     rows, missed = [], []
     for level in arguments.levels.split(","):
         environment = LEVELS.get(level, f"BabyAI-{level}-v0")

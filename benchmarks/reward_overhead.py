@@ -84,7 +84,11 @@ def measure(environment: str, path: Path, turns: int) -> tuple[Speeds, Speeds]:
         actions = np.array([first.action_space.sample() for _ in range(chunk)])
         actions = actions.reshape(*shape, *actions.shape[1:])
         for kind in KINDS:
-            pay = true_pay if kind == "native" else ProgramPay(grace_irl.load_reward(path, trust=kind == "trusted"))
+            pay = (
+                true_pay
+                if kind == "native"
+                else ProgramPay(grace_irl.load_reward(path, trust=kind == "trusted"), "raw")
+            )
             paid, bare = (
                 stack.enter_context(
                     learning_venv(

@@ -292,13 +292,14 @@ class ExpandConfig(Section):
         le=1,
         details="0.5 means that the classifier cannot tell them apart.",
     )
-    form: Literal["auto", "raw", "logit", "probability", "soft", "progress"] = setting(
+    form: Literal["auto", "raw", "guided", "logit", "probability", "soft", "progress"] = setting(
         "auto",
-        "Form in which the policy gets the reward: auto, raw, logit, probability, soft or progress.",
+        "Form in which the policy gets the reward: auto, raw, guided, logit, probability, soft or progress.",
         details="`logit` and `probability` are the discriminator's, `soft` is a softened probability "
         "(`grace_irl.rewards.scale`). `auto` is `soft` if all expert states are positive: it is above 0 everywhere, so "
         "that ending an episode early, which experts do not do, never pays. If only goal states are positive, `auto` "
-        "is `raw`, or `progress` for a reshaped reward: the rise of the reward since the state before.",
+        "is `guided`: it pays rewards above the threshold or below 0 as they are, and of other rewards the rise since "
+        "the state before. For a reshaped reward it is `progress`: it pays the rise of all rewards.",
     )
     reshape: int = setting(
         3,

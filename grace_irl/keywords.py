@@ -66,7 +66,7 @@ class FitSettings(TypedDict, total=False):
     rollouts: int
     expand_enough: float
     expand_alike: float
-    expand_form: Literal["auto", "raw", "logit", "probability", "soft", "progress"]
+    expand_form: Literal["auto", "raw", "guided", "logit", "probability", "soft", "progress"]
     online_reshape: int
     expand_carry: Literal["auto", "always", "never"]
     trust_reward: bool

@@ -12,6 +12,7 @@ from grace_irl.audit.warning import RewardWarning
 from grace_irl.demos.labels import Labelled
 from grace_irl.evaluate.separation import EpisodeMetrics, Metrics
 from grace_irl.programs.parsing import parse
+from grace_irl.rewards.scale import Scale
 
 WRONG = 0.1
 """Maximum share of wrong episodes of one kind (`_wrong`). With a larger share, there is a warning."""
@@ -188,15 +189,17 @@ def _failing_pays(subject: Subject) -> Iterator[RewardWarning]:
 
     Fitness and accuracy rate single states, but the training of a policy depends on the sum over an episode. If rewards
     before the goal are below 0, every step costs, so an episode that fails early may cost least.
+
+    The sums are those of the form "guided", in which a policy gets the reward of a goal (`grace_irl.rewards.scale`).
     """
     if subject.problem.rule == "all":
         return
+    guided = Scale("guided", threshold=subject.threshold)
     totals: dict[bool, list[float]] = {True: [], False: []}
     for item in subject.given(subject.problem.train):
-        values = subject.values(item)
         positive = bool(item.positive.any())
         if positive == (item.demonstration.role == "expert"):
-            totals[positive].append(float(values[~np.isnan(values)].sum()))
+            totals[positive].append(guided.worth(np.nan_to_num(subject.values(item))))
     if not (totals[True] and totals[False]):
         return
     # For each negative, the number of experts whose sum is lower. A table of all pairs would need too much memory.

@@ -25,7 +25,7 @@ from grace_irl.demos.trajectory import Demonstrations, LabelRule, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.methods.registry import method_of
 from grace_irl.programs.check import read
-from grace_irl.programs.export import calibration_of, fields_of, reads_of
+from grace_irl.programs.export import fields_of, label_of, reads_of, threshold_of
 from grace_irl.rewards.file import RewardFile, load_reward, read_reward
 from grace_irl.rl.method import Kept, Paid, PolicyProblem, Trained, TransitionReward, Watch, unwatched
 from grace_irl.runs.caller import Parts
@@ -33,7 +33,6 @@ from grace_irl.runs.config import flat
 from grace_irl.runs.effects import author_of
 from grace_irl.runs.expand import expansion
 from grace_irl.runs.expand.expanding import place_of
-from grace_irl.runs.expand.learner import form_of
 from grace_irl.runs.expand.round import episodes
 from grace_irl.runs.run import Run, opened
 from grace_irl.runs.sandbox import limits_of
@@ -178,7 +177,8 @@ class Fitted:
 
     @property
     def _rule(self) -> LabelRule:
-        return self.config.data.label or self.demonstrations.metadata.label or "all"
+        own = label_of(read_reward(self.reward)) if self.reward is not None else ""
+        return own or self.config.data.label or self.demonstrations.metadata.label or "all"
 
     @property
     def _separates(self) -> bool:
@@ -207,13 +207,19 @@ class Fitted:
             raise InputError(
                 "--expand with --reward: rounds of expansion search for rewards themselves; expected one or the other"
             )
-        if self.reward is not None:
-            source = read_reward(self.reward)
+        given = None if self.reward is None else read_reward(self.reward)
+        lacking = not self._separates if given is None else threshold_of(given) is None
+        if self.config.expand.form == "guided" and lacking:
+            raise InputError(
+                f"{self.name}: the form 'guided' for {self.reward or f'rewards of method {self.config.method!r}'}, "
+                "without a THRESHOLD; expected another form (--expand-form)"
+            )
+        if given is not None:
             known = self.demonstrations.metadata.fields
-            require_same(known, fields_of(source), "the demonstrations", f"--reward {self.reward}")
+            require_same(known, fields_of(given), "the demonstrations", f"--reward {self.reward}")
             for item in self.demonstrations.items[:1]:
                 states = item.trajectory.states
-                reads_of(source).require(item.trajectory.state_kind, states, f"--reward {self.reward}: demonstrations")
+                reads_of(given).require(item.trajectory.state_kind, states, f"--reward {self.reward}: demonstrations")
         elif self._separates:
             require_roles_for(RuleChoice(self._rule, REASON), self.demonstrations)
         elif (writer := method_of(self.config).writer) is not None and author_of(self.config) == "synthesis":
@@ -270,17 +276,12 @@ class Fitted:
     def _reward(self, config: Config, run: Run | None) -> ProgramReward:
         """The reward of a run, or the given reward file if there is no run.
 
-        Some searches train policies themselves, to judge programs by their policies. These searches use the raw reward
-        of each program. The training after such a search uses the raw reward too, unless `expand.form` names another
-        form. A given reward file without a calibration is treated in the same way: forms such as "soft" need the
-        calibration, which turns a reward into the logit of a discriminator (`grace_irl.rewards.scale.Scale`).
+        With `expand.form` "auto", the form follows from the label rule (`RewardFile.form_by`).
         """
         path = self.reward if run is None else run.reward_path
         assert path is not None
-        form: Form = "raw"
-        calibrated = run is not None or calibration_of(read_reward(path)) is not None
-        if config.expand.form != "auto" or (self._separates and calibrated):
-            form = form_of(config.expand, self._rule, reshaped=run is not None and run.reshaped)
+        chosen = config.expand.form
+        form = load_reward(path).form_by(self._rule) if chosen == "auto" else chosen
         return ProgramReward(path, config.expand.trust, config.sandbox, form)
 
 

@@ -14,7 +14,9 @@ import re
 import tokenize
 import unicodedata
 from collections.abc import Iterator, Sequence
+from typing import Literal, get_args
 
+from grace_irl.demos.trajectory import LabelRule
 from grace_irl.errors import GraceError, InputError
 from grace_irl.programs.components import names_of
 from grace_irl.programs.parsing import (
@@ -158,9 +160,15 @@ def reads_of(source: str) -> Reads:
     return Reads.of(_fact(source, "states"), _fact(source, "parts"), _fact(source, "actions"))
 
 
-def label_of(source: str) -> str:
+def label_of(source: str) -> LabelRule | Literal[""]:
     """The label rule of the run that found an exported program; "" if the file names none. The file is not run."""
-    return _fact(source, "label").partition(" ")[0]
+    named = _fact(source, "label").partition(" ")[0]
+    return next((rule for rule in get_args(LabelRule) if rule == named), "")
+
+
+def reshaped(source: str) -> bool:
+    """Whether an exported program is a reshaped version of another one. The file is not run."""
+    return _fact(source, "lineage").partition(" <- ")[0].endswith(" (reshape)")
 
 
 def _fact(source: str, name: str) -> str:

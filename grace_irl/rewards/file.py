@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.given import Given, trajectories_of
+from grace_irl.demos.trajectory import LabelRule
 from grace_irl.errors import GraceError, InputError
 from grace_irl.keyworded import in_keywords
 from grace_irl.notebook import near, shown
-from grace_irl.programs.export import calibration_of, fields_of, reads_of, threshold_of
+from grace_irl.programs.export import calibration_of, fields_of, label_of, reads_of, reshaped, threshold_of
 from grace_irl.programs.parsing import canonical, unseen
 from grace_irl.programs.parts import Shape, difference, unfit
 from grace_irl.rewards.runner import InProcessRunner, OnlineReward, RewardRunner, SandboxedRunner, trusted_candidate
-from grace_irl.rewards.scale import GAMMA, Form, Scale
+from grace_irl.rewards.scale import GAMMA, Form, FormChoice, Scale
 from grace_irl.rewards.view import STATE, StateView, holds_state, shapes_in, tops_of
 from grace_irl.sandbox.candidate import Candidate, ContractError
 from grace_irl.sandbox.protocol import Limits, Sandbox
@@ -51,6 +52,7 @@ class RewardFile:
         fields: names of the components of a state, in order; () if the file does not name them.
         reads: the form of the states that the program reads: kind, shape, and the parts of records. Facts that the file
             does not name are unknown.
+        form: the form in which a learner gets the reward by default (`form_by`).
     """
 
     def __init__(self, path: Path, source: str, *, trust: bool) -> None:
@@ -61,6 +63,7 @@ class RewardFile:
         self.threshold = threshold_of(source)
         self.fields = fields_of(source)
         self.reads = reads_of(source)
+        self.form = self.form_by()
 
     def __call__(self, extra_info: str | None = None) -> OnlineReward:
         """One `Reward` object for one trajectory. Pass the states to its `reward_fn` in order.
@@ -139,7 +142,7 @@ class RewardFile:
         environment: Any,
         *,
         view: StateView | None = None,
-        scale: Form = "raw",
+        scale: FormChoice = "auto",
         gamma: float = GAMMA,
         terms: bool = True,
         allow_weak_sandbox: bool = False,
@@ -149,8 +152,9 @@ class RewardFile:
         Args:
             environment: the environment to wrap.
             view: the conversion of observations to states, as for `rewards.gymnasium.RewardEnv`.
-            scale: the form of the returned reward (`rewards.scale.Scale`).
-            gamma: the learner's discount factor, for the form "progress".
+            scale: the form of the returned reward (`rewards.scale.Scale`); "auto" for the file's own (`form`).
+            gamma: the learner's discount factor, for the forms "guided" and "progress". With another factor, waiting
+                in a state between 0 and the threshold costs or earns a little.
             terms: whether to add the components of the reward, from the program's `terms_fn`, to the `info` of each
                 step.
             allow_weak_sandbox: whether a file that is not trusted may run in tier E, a sandbox that does not protect
@@ -171,7 +175,7 @@ class RewardFile:
         self,
         venv: Any,
         *,
-        scale: Form = "raw",
+        scale: FormChoice = "auto",
         gamma: float = GAMMA,
         terms: bool = True,
         allow_weak_sandbox: bool = False,
@@ -193,7 +197,12 @@ class RewardFile:
         return vector_wrapped(venv, runner, self.scaled(scale, gamma), tops_of(self.parts))
 
     def imitation_reward(
-        self, extra_info: str = "", *, scale: Form = "raw", gamma: float = GAMMA, allow_weak_sandbox: bool = False
+        self,
+        extra_info: str = "",
+        *,
+        scale: FormChoice = "auto",
+        gamma: float = GAMMA,
+        allow_weak_sandbox: bool = False,
     ) -> ImitationReward:
         """This reward as a function for the `imitation` library, with the instruction `extra_info` in all episodes.
 
@@ -224,9 +233,28 @@ class RewardFile:
             limits=limits,
         )
 
-    def scaled(self, form: Form = "raw", gamma: float = GAMMA) -> Scale:
+    def scaled(self, form: FormChoice = "auto", gamma: float = GAMMA) -> Scale:
         """The conversion of this reward to a form for the learner, with the file's calibration."""
-        return Scale(form, self.scale, self.offset, gamma)
+        return Scale(self.form if form == "auto" else form, self.scale, self.offset, self.threshold, gamma)
+
+    def form_by(self, rule: LabelRule | Literal[""] = "") -> Form:
+        """The form in which a learner gets the reward by default. It follows from the label rule (docs/training.md).
+
+        With the rule "all", it is "soft". With "last" and "goal", it is "guided", but "progress" for a reshaped reward.
+        It is "raw" if the rule is unknown, or if the file has no calibration. Searches that judge programs by their
+        policies write no calibration.
+
+        Args:
+            rule: the label rule if the file names none.
+        """
+        rule = label_of(self.source) or rule
+        if not rule or calibration_of(self.source) is None:
+            return "raw"
+        if rule == "all":
+            return "soft"
+        if reshaped(self.source):
+            return "progress"
+        return "raw" if self.threshold is None else "guided"
 
     def _require_states(self, environment: Any, space: Any) -> None:
         """Refuse observations that lack a part of this reward, or have another number of components than the reward.
@@ -277,7 +305,9 @@ class RewardFile:
         """The HTML that a notebook displays for this object."""
         trust = "may run in this process" if self.trust else "runs in the sandbox only"
         return shown(
-            f"Reward {near(self.path)}", [f"{trust}; scale {self.scale:.4g}, offset {self.offset:.4g}"], self.source
+            f"Reward {near(self.path)}",
+            [f"{trust}; scale {self.scale:.4g}, offset {self.offset:.4g}"],
+            self.source,
         )
 
     @cached_property

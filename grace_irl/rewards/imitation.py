@@ -23,7 +23,8 @@ class ImitationReward:
     then receives `state` and rewards the step.
 
     If rows do not continue in this way, for example in batches from a replay buffer, each step becomes a separate
-    episode. The rewards are then correct only for programs that use no earlier states.
+    episode. The rewards are then correct only for programs that use no earlier states, and only in forms that use none
+    (`Scale.remembers`).
 
     An observation of a `Dict` space is the state itself (a record), or has the state under the key "state". In
     `imitation`, `RewardVecEnvWrapper` and BC accept such observations; GAIL and AIRL do not.

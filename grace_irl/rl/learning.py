@@ -27,7 +27,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper,
 from grace_irl.errors import InputError
 from grace_irl.rewards.file import RewardFile
 from grace_irl.rewards.sb3 import RewardVecEnv
-from grace_irl.rewards.scale import Form, Scale
+from grace_irl.rewards.scale import FormChoice, Scale
 from grace_irl.rl.curve import Watching
 from grace_irl.rl.hyperparameters import Hyperparameters
 from grace_irl.rl.method import Paid, PolicyProblem, Trained, TransitionReward, Watch
@@ -57,7 +57,8 @@ class ProgramPay:
 
     Attributes:
         reward: the file.
-        form: form of the learner's reward, such as "raw" or "logit" (`grace_irl.rewards.scale.Scale`).
+        form: form of the learner's reward, such as "raw" or "logit" (`grace_irl.rewards.scale.Scale`); "auto" for the
+            file's default (`RewardFile.form`).
         allow_weak_sandbox: whether to accept tier E, a sandbox that does not protect the user's files
             (docs/sandbox.md).
         terms: whether the `info` of each step also holds the components of the reward (the program's `terms_fn`).
@@ -65,7 +66,7 @@ class ProgramPay:
     """
 
     reward: RewardFile
-    form: Form = "raw"
+    form: FormChoice = "auto"
     allow_weak_sandbox: bool = False
     terms: bool = False
     limits: Limits = field(default_factory=Limits)

@@ -204,16 +204,6 @@ class Run:
         said += [f"{self.programs} programs; ended by {self.reason}", near(self.reward_path)]
         return shown(f"Run {near(self.folder)}", said, self.best.source)
 
-    @property
-    def reshaped(self) -> bool:
-        """Whether the reward is the result of reshaping.
-
-        Reshaping rewrites a program so that its reward rises more steadily along expert trajectories.
-        """
-        if self.rounds and self.rounds[-1].reward in {each.shaped for each in self.rounds if each.shaped}:
-            return True
-        return self.best.program.operator == "reshape"
-
 
 class Interrupted(KeyboardInterrupt):
     """Interruption of a fit by Ctrl-C. All results so far are saved in `folder`, from which the run can be resumed."""

@@ -158,7 +158,7 @@ def train(
     reward = None
     if not native:
         file, within = load_reward(place / REWARD), Limits(**limits)
-        reward = ProgramPay(file, allow_weak_sandbox=allow_weak, terms=True, limits=within)
+        reward = ProgramPay(file, "raw", allow_weak_sandbox=allow_weak, terms=True, limits=within)
     found = ppo.train(
         known.make,
         steps,

@@ -317,15 +317,21 @@ def test_the_command_line_prints_one_json_object(
     assert "run 1 of 1: bc seed 0: CartPole-v1 return" in out.err
 
 
-@pytest.mark.parametrize(("calibrated", "form"), [(False, "raw"), (True, "soft")])
-def test_a_reward_file_is_paid_as_it_is_if_nothing_says_its_scale(
-    calibrated: bool, form: str, cart_pole: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("scale", "label", "form"),
+    [(None, "", "raw"), (None, "all", "raw"), (2.0, "", "soft"), (2.0, "all", "soft"), (2.0, "last", "guided")],
+)
+@pytest.mark.parametrize("stated", ["auto", "logit"])
+def test_a_reward_file_is_paid_by_its_labels_or_those_of_the_data(
+    scale: float | None, label: str, form: str, stated: str, cart_pole: Path, tmp_path: Path
 ) -> None:
-    source = export_source(UPRIGHT, title="Up.", facts=(), scale=2.0, offset=-1.0) if calibrated else UPRIGHT
-    contest = Contest.of(settings(cart_pole, "grace", reward=upright(tmp_path, source)))
-    method = contest.method("grace", tmp_path / "fit")
+    facts = [("label", f"{label} (which expert states are positive)")] if label else []
+    source = export_source(UPRIGHT, title="Up.", facts=facts, scale=scale, offset=-1.0, threshold=0.5)
+    asked = settings(cart_pole, "grace", reward=upright(tmp_path, source), fit={"expand.form": stated})
+    method = Contest.of(asked).method("grace", tmp_path / "fit")
     assert isinstance(method, Fitted)
-    assert method._reward(method.config, None).form == form
+    assert method._reward(method.config, None).form == (form if stated == "auto" else stated)
+    assert bool(method.reads_length) == (label != "last")  # cart_pole has the label "all"
 
 
 def test_a_job_waits_for_its_dead_predecessor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -11,6 +12,7 @@ pytest.importorskip("imitation", reason="not installed: pip install --no-deps im
 
 from grace_irl.cli import main
 from grace_irl.compare.comparison import resume, start
+from grace_irl.compare.fitted import Fitted
 from grace_irl.compare.folder import (
     ComparisonFolder,
     JobResult,
@@ -18,9 +20,12 @@ from grace_irl.compare.folder import (
     write_result,
 )
 from grace_irl.compare.settings import Settings, read_settings, tuned
+from grace_irl.demos.trajectory import Demonstrations, Metadata
 from grace_irl.errors import InputError
 from grace_irl.methods.registry import METHODS
 from grace_irl.programs.export import export_source
+from grace_irl.rl.method import PolicyProblem
+from grace_irl.runs.config import resolve
 from tests.compare.rewards import UPRIGHT
 from tests.compare.short import settings, upright
 
@@ -69,6 +74,17 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_written(
     assert said in str(caught.value)
     changes["methods"] = methods
     assert not (tmp_path / "out").exists()
+
+
+def test_the_form_guided_needs_a_threshold(cart_pole: Path, tmp_path: Path) -> None:
+    (path := tmp_path / "mine.py").write_text("class Reward:\n    def reward_fn(self, state): return 1.0\n")
+    with pytest.raises(InputError, match=f"'guided' for {path}, without a THRESHOLD; expected another form"):
+        start(settings(cart_pole, "grace", reward=str(path), fit={"expand.form": "guided"}), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    config = resolve(flags={"method": "eureka", "policy.task": "acrobot", "expand.form": "guided"})
+    judged = Fitted("eureka", config, tmp_path / "fit", Demonstrations(Metadata("vector"), ()))
+    with pytest.raises(InputError, match="'guided' for rewards of method 'eureka', without a THRESHOLD"):
+        judged.check(Mock(spec=PolicyProblem))
 
 
 def test_a_folder_that_is_taken_and_one_that_is_none(cart_pole: Path, tmp_path: Path) -> None:

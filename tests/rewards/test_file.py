@@ -220,7 +220,7 @@ def test_a_reward_from_a_table_takes_actions_as_the_table_has_them(reads: str, t
     )
     found = grace_irl.load_reward(run.reward_path)
     assert found.reads.actions == (() if "action" in reads else None)
-    environment = found.wrap(Slope())
+    environment = found.wrap(Slope(), scale="raw")
     environment.reset(seed=0)
     if "action" in reads:
         online = grace_irl.load_reward(run.reward_path, trust=True)()

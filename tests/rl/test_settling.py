@@ -44,6 +44,11 @@ class Reward:
 
     def terms_fn(self, state):
         return {"seen": self.seen, "first": float(state[0])}
+
+
+SCALE = 1.0
+OFFSET = 0.0
+THRESHOLD = 0.5
 """
 
 
@@ -77,7 +82,7 @@ def trained(path: Path, *, trust: bool, normalise: bool, form: Form) -> Training
 
 
 @pytest.mark.parametrize("trust", [True, False])
-@pytest.mark.parametrize(("normalise", "form"), [(False, "raw"), (True, "raw"), (True, "progress")])
+@pytest.mark.parametrize(("normalise", "form"), [(False, "raw"), (True, "raw"), (True, "progress"), (True, "guided")])
 def test_training_is_the_same_as_with_a_reward_in_each_step(
     trust: bool, normalise: bool, form: Form, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

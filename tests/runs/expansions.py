@@ -83,9 +83,7 @@ class FakeLearner:
     def check(self, demonstrations: Demonstrations) -> None:
         assert demonstrations.metadata.kind == "vector"
 
-    def train(
-        self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None, *, shaped: bool = False
-    ) -> Learnt:
+    def train(self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None) -> Learnt:
         self._call()
         assert "class Reward" in reward.read_text()
         self.trained.append((steps, seed, initial is not None))
@@ -127,8 +125,6 @@ class Carrying(FakeLearner):
         super().__init__(centres)
         self.begun_with: list[str] = []
 
-    def train(
-        self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None, *, shaped: bool = False
-    ) -> Learnt:
+    def train(self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None) -> Learnt:
         self.begun_with.append("" if initial is None else initial.read_text())
-        return super().train(reward, steps, seed, folder, initial, shaped=shaped)
+        return super().train(reward, steps, seed, folder, initial)

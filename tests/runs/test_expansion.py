@@ -17,6 +17,7 @@ from grace_irl.cli.fit_results import print_run
 from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
+from grace_irl.programs.export import export_source
 from grace_irl.rl.collect import collect
 from grace_irl.rl.evaluation import Rollout
 from grace_irl.runs.auditing import stored_audit
@@ -24,7 +25,7 @@ from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
 from grace_irl.runs.expand.expanding import with_outcome
 from grace_irl.runs.expand.expansion import is_expansion, resume, start
-from grace_irl.runs.expand.learner import PpoLearner, form_of
+from grace_irl.runs.expand.learner import PpoLearner
 from grace_irl.runs.expand.round import Round, episodes, favourite
 from grace_irl.runs.run import last_run, opened
 from tests.fakes.in_process_sandbox import InProcessSandbox
@@ -136,14 +137,14 @@ def test_the_favourite_is_paid_most_an_episode_or_reaches_the_goal_most_often(tm
     """Long episodes of middling states are paid more than short ones of good states; the later one of equals is it."""
     reward = tmp_path / "reward.py"
     source = asyncio.run(Slopes().propose(SimpleNamespace(index=0), ())).source
-    reward.write_text(source + "SCALE = 1.0\nOFFSET = 0.0\n")
     rounds = [Round(number, rollouts=4, alike=alike) for number, alike in ((1, 3), (2, 1), (3, 3))]
     played = [[cloud(2.0, 1, 20)], [cloud(0.0, 2, 200), cloud(0.0, 3, 200)], [cloud(-3.0, 4, 200)]]
     for each, parts_of in zip(rounds, played, strict=True):
         items = tuple(Demonstration(one, "negative") for one in parts_of)
         name = "alike" if each.number == 2 else "rollouts"  # what is not called negative counts, too
         save(replace(demonstrations("all"), items=items), tmp_path / "rounds" / str(each.number) / f"{name}.parquet")
-    config = resolve(flags=FLAGS)
+    reward.write_text(export_source(source, title="Up.", facts=[("label", "all (…)")], scale=1.0))
+    config = resolve(flags=FLAGS)  # soft
     assert favourite(rounds, tmp_path, reward, config, "all").number == 2
     assert favourite(rounds, tmp_path, reward, config, "last").number == 3
     progress = resolve(flags={**FLAGS, "expand.form": "progress"})
@@ -231,22 +232,6 @@ def test_what_cannot_be_expanded_is_refused_before_anything_is_written(tmp_path:
     with pytest.raises(InputError, match="expected the environment and view"):
         start(resolve(flags={**FLAGS, "expand.env": "BabyAI-GoToObj-v0"}), tmp_path / "run", Parts(nameless))
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize(
-    ("form", "rule", "reshaped", "expected"),
-    [
-        *(("auto", rule, reshaped, "soft") for rule in ("all", "") for reshaped in (False, True)),
-        *(("auto", rule, False, "raw") for rule in ("last", "goal")),
-        *(("auto", rule, True, "progress") for rule in ("last", "goal")),
-        ("logit", "last", True, "logit"),
-        ("raw", "all", False, "raw"),
-    ],
-)
-def test_the_form_follows_labels_and_reshaping_unless_it_is_stated(
-    form: str, rule: str, reshaped: bool, expected: str
-) -> None:
-    assert form_of(resolve(flags={"expand.form": form}).expand, rule, reshaped=reshaped) == expected
 
 
 def test_show_and_other_commands_know_an_expansion(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
+from grace_irl.programs.export import label_of
 from grace_irl.propose.protocol import Proposal
+from grace_irl.rewards.file import load_reward
 from grace_irl.rl.evaluation import Rollout
 from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
@@ -95,11 +97,12 @@ class Walker:
     def check(self, demonstrations: Demonstrations) -> None:
         pass
 
-    def train(
-        self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None, *, shaped: bool = False
-    ) -> Learnt:
+    def train(self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None) -> Learnt:
         self._call()
-        assert ("0.4 * state[0]" in reward.read_text()) == shaped
+        shaped = "0.4 * state[0]" in reward.read_text()
+        found = load_reward(reward)
+        unshaped = "soft" if label_of(found.source) == "all" else "guided"
+        assert found.form == ("progress" if shaped else unshaped)
         self.trained.append((str(reward.relative_to(folder.parents[2])), initial is not None, shaped))
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "policy").write_text(str(self.learns[int(folder.parent.name) - 2] if shaped else 0.0))

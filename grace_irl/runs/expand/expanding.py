@@ -147,7 +147,7 @@ class Expanding:
         """
         shaped, before = bool(this.shaped), this
         reward = self._folder / this.shaped if shaped else run.reward_path
-        learnt = self._train(this, reward, done, shaped=shaped or run.reshaped)
+        learnt = self._train(this, reward, done)
         this = replace(this, policy=self._named(learnt.policy), trained_on=self._named(reward), steps=learnt.steps)
         this = self._played(this, run)
         if this.changed:
@@ -190,7 +190,7 @@ class Expanding:
             stalled=False,
         )
 
-    def _train(self, this: Round, reward: Path, done: Sequence[Round], *, shaped: bool) -> Learnt:
+    def _train(self, this: Round, reward: Path, done: Sequence[Round]) -> Learnt:
         """Train the policy of a round.
 
         If the reward is unchanged, training starts from the last policy. If the reward is new, the learner decides
@@ -204,7 +204,7 @@ class Expanding:
             on = self._favourite(done, reward).policy
         initial = self._folder / on if on else None
         place, seed = place_of(self._folder, this.number), self._seed(this.number, 0)
-        return self._learner.train(reward, self._steps(this.number), seed, place / "training", initial, shaped=shaped)
+        return self._learner.train(reward, self._steps(this.number), seed, place / "training", initial)
 
     def _named(self, path: Path) -> str:
         return str(path.relative_to(self._folder))

@@ -232,7 +232,6 @@ def _learner(config: Config, parts: Parts) -> Learner:
     note = parts.note or (lambda _: None)
     return PpoLearner(
         config.expand,
-        config.data.label,
         sandbox=config.sandbox,
         note=note,
         workplace=parts.workplace,

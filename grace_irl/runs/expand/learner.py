@@ -15,7 +15,7 @@ from grace_irl.demos import memory
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import GraceError, InputError
 from grace_irl.rewards.file import load_reward
-from grace_irl.rewards.scale import Form
+from grace_irl.rewards.scale import FormChoice
 from grace_irl.rl import TRAINING_IMPORTS
 from grace_irl.rl.evaluation import Rollout
 from grace_irl.runs.sandbox import limits_of
@@ -60,9 +60,7 @@ class Learner(Protocol):
         """
         ...
 
-    def train(
-        self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None, *, shaped: bool = False
-    ) -> Learnt:
+    def train(self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None) -> Learnt:
         """Train a policy on a reward. If `folder` has a checkpoint, continue from the last one.
 
         Args:
@@ -71,7 +69,6 @@ class Learner(Protocol):
             seed: seed of all random generators.
             folder: folder for checkpoints.
             initial: file of the policy to start from; None for a new policy.
-            shaped: whether the reward is a reshaped version, which rises towards goals (see `form_of`).
 
         Raises:
             GraceError: the reward fails.
@@ -89,30 +86,13 @@ class Learner(Protocol):
         ...
 
 
-def form_of(config: ExpandConfig, rule: str, *, reshaped: bool = False) -> Form:
-    """The form in which the policy gets the reward, for example "raw" or "soft" (`grace_irl.rewards.scale.Scale`).
-
-    The setting `ExpandConfig.form` names the form. With "auto", the form depends on `rule` and `reshaped`.
-
-    Args:
-        config: the settings of the expansion.
-        rule: the label rule, which selects the positive expert states; "" means "all".
-        reshaped: whether the reward is a reshaped version, which rises towards goals.
-    """
-    if config.form != "auto":
-        return config.form
-    if rule not in ("last", "goal"):
-        return "soft"
-    return "progress" if reshaped else "raw"
-
-
 def train_policy(
     tell: Tell,
     *,
     environment: dict[str, Any],
     code: dict[str, Any],
     reward: str,
-    form: Form,
+    form: FormChoice,
     trust: bool,
     allow_weak: bool,
     limits: dict[str, Any],
@@ -129,7 +109,7 @@ def train_policy(
         environment: the fields of an `EnvironmentSpec`.
         code: the place of the environment's code (`grace_irl.rl.environments.code_of`).
         reward: the reward file.
-        form: the form of the reward for training (`form_of`).
+        form: the form of the reward for training (`ExpandConfig.form`).
         trust: whether the reward runs in the training process, without a sandbox.
         allow_weak: whether a weak sandbox is allowed.
         limits: the fields of `Limits`, for the program in the sandbox.
@@ -169,7 +149,6 @@ class PpoLearner:
 
     Args:
         config: the settings of the expansion.
-        rule: the label rule, which selects the positive expert states; "" for the rule of the demonstrations.
         sandbox: settings of the sandbox.
         note: callback for one line about each evaluation of the policy.
         workplace: place where the trainings run.
@@ -179,7 +158,6 @@ class PpoLearner:
     def __init__(
         self,
         config: ExpandConfig,
-        rule: str = "",
         *,
         sandbox: SandboxConfig = SandboxConfig(),
         note: Callable[[str], None],
@@ -187,7 +165,6 @@ class PpoLearner:
         device: str = "auto",
     ) -> None:
         self._config = config
-        self._rule = rule
         self._sandbox = sandbox
         self._note = note
         self._workplace = workplace
@@ -215,11 +192,8 @@ class PpoLearner:
         self._make = environment_for(demonstrations, self._config.env)
         self._code = code_of(self._make.name)
         self._continuous = acts_continuously(self._make)
-        self._rule = self._rule or demonstrations.metadata.label
 
-    def train(
-        self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None, *, shaped: bool = False
-    ) -> Learnt:
+    def train(self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None) -> Learnt:
         """Train a policy in a separate process; see `Learner.train`."""
         from grace_irl.rl.ppo import POLICY
 
@@ -232,7 +206,7 @@ class PpoLearner:
             "environment": asdict(self._make),
             "code": self._code,
             "reward": str(reward.absolute()),
-            "form": form_of(self._config, self._rule, reshaped=shaped),
+            "form": self._config.form,
             "trust": self._config.trust,
             "allow_weak": self._sandbox.allow_weak,
             "limits": asdict(limits_of(self._sandbox)),

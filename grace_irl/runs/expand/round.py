@@ -20,7 +20,6 @@ from grace_irl.demos import load
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
 from grace_irl.rewards.file import load_reward
-from grace_irl.runs.expand.learner import form_of
 from grace_irl.runs.sandbox import limits_of
 from grace_irl.toml import from_json
 
@@ -164,7 +163,7 @@ def favourite(rounds: Sequence[Round], folder: Path, reward: Path, config: Confi
     """
     if rule != "all":
         return max(rounds, key=lambda each: (share(each), each.number))
-    paid = _paid([episodes(folder, each.number) for each in rounds], reward, config, rule)
+    paid = _paid([episodes(folder, each.number) for each in rounds], reward, config)
     return max(zip(paid, rounds, strict=True), key=lambda pair: (pair[0], pair[1].number))[1]
 
 
@@ -175,8 +174,8 @@ def episodes(folder: Path, number: int) -> list[Trajectory]:
     return [item.trajectory for path in paths if path.exists() for item in load([], [path])]
 
 
-def _paid(played: Sequence[Sequence[Trajectory]], reward: Path, config: Config, rule: str) -> list[float]:
-    """Mean return of each round's episodes under a reward, in the form that policies train on (`form_of`)."""
+def _paid(played: Sequence[Sequence[Trajectory]], reward: Path, config: Config) -> list[float]:
+    """Mean return of each round's episodes under a reward, in the form that policies train on (`ExpandConfig.form`)."""
     file = load_reward(reward)
     values = file.rewards(
         [each for part in played for each in part],
@@ -184,6 +183,6 @@ def _paid(played: Sequence[Sequence[Trajectory]], reward: Path, config: Config, 
         allow_weak_sandbox=config.sandbox.allow_weak,
         limits=limits_of(config.sandbox),
     )
-    scale = file.scaled(form_of(config.expand, rule))
+    scale = file.scaled(config.expand.form)
     totals = iter([scale.worth(each) for each in values])
     return [sum(next(totals) for _ in part) / len(part) if part else 0.0 for part in played]
