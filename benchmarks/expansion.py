@@ -1,8 +1,8 @@
 """Does expansion end with a reward that teaches? GoToLocalS5N2 from 8 + 8 trajectories, round by round.
 
 The demonstrations never ask for a colour to be told apart. A reward that takes the wrong one for a goal is mended by
-the rollouts; a reward that tells all states apart, but pays half for the wrong one, is reshaped when learning stalls.
-Success is the environment's own account of the rollouts, which no search sees. One run, with the seed given:
+the rollouts. Success is the environment's own account of the rollouts, which no search sees. One run, with the seed
+given:
 
     python benchmarks/expansion.py                        # 5 rounds of 60,000 steps at most; a few minutes
     python benchmarks/expansion.py --level GoToObj --rounds 2 --steps 120000
