@@ -305,9 +305,7 @@ class RewardFile:
         """The HTML that a notebook displays for this object."""
         trust = "may run in this process" if self.trust else "runs in the sandbox only"
         return shown(
-            f"Reward {near(self.path)}",
-            [f"{trust}; scale {self.scale:.4g}, offset {self.offset:.4g}"],
-            self.source,
+            f"Reward {near(self.path)}", [f"{trust}; scale {self.scale:.4g}, offset {self.offset:.4g}"], self.source
         )
 
     @cached_property

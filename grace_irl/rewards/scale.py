@@ -63,7 +63,7 @@ class Scale:
 
     def __post_init__(self) -> None:
         if self.form not in get_args(Form):
-            raise InputError(f"reward scale {self.form!r}; expected one of {', '.join(get_args(Form))}")
+            raise InputError(f"reward scale {self.form!r}; expected one of {', '.join(get_args(FormChoice))}")
         if self.form == "guided" and self.threshold is None:
             raise InputError(
                 "reward scale 'guided' for a reward without THRESHOLD; expected a file with a THRESHOLD, or another "

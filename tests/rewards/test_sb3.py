@@ -135,7 +135,7 @@ def test_rewards_come_in_the_form_that_was_chosen() -> None:
         venv.reset()
         _, rewards, _, _ = venv.step(np.zeros(3, np.int64))
         np.testing.assert_allclose(rewards, give(np.array([0.01, 100.01, 200.01])), rtol=1e-6)
-    with pytest.raises(InputError, match="expected one of raw, guided, logit, probability, soft, progress"):
+    with pytest.raises(InputError, match="expected one of auto, raw, guided, logit, probability, soft, progress"):
         Scale("log")  # type: ignore[arg-type]
 
 
