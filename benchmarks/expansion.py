@@ -5,6 +5,7 @@ the rollouts. Success is the environment's own account of the rollouts, which no
 given:
 
     python benchmarks/expansion.py                        # 5 rounds of 60,000 steps at most; a few minutes
+    python benchmarks/expansion.py --seed 1               # a reward that pays for the wrong thing
     python benchmarks/expansion.py --level GoToObj --rounds 2 --steps 120000
 
 It exits with 1 where the last round's success is below 0.9.
