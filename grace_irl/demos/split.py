@@ -7,7 +7,7 @@ the trajectories.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -141,6 +141,16 @@ def _draw(members: Group, sides: dict[str, Split], share: float, rng: np.random.
         sides[min(order, key=counts.__getitem__)] = "held_out"
 
 
+def has_two_sides(stated: Collection[Split | None], *, differ: bool) -> bool:
+    """Whether the trajectories of one task and role can be split into training and held-out trajectories.
+
+    Args:
+        stated: the different splits that the trajectories state; None for trajectories that state none.
+        differ: whether at least two of the trajectories differ.
+    """
+    return len(stated) > 1 or (differ and None in stated)
+
+
 def _require_two_sides(members: Group, task: str, role: Role) -> None:
     """Check that the trajectories of one task and role can be split into training and held-out trajectories.
 
@@ -149,6 +159,8 @@ def _require_two_sides(members: Group, task: str, role: Role) -> None:
             trajectories state the same split.
     """
     stated = {item.split for item in members}
+    if has_two_sides(stated, differ=len(_digests(members)) > 1):
+        return
     if len(members) > 1 and len(stated) == 1 and None not in stated:
         (side,) = stated
         other: Split = "train" if side == "held_out" else "held_out"
@@ -156,13 +168,12 @@ def _require_two_sides(members: Group, task: str, role: Role) -> None:
             f"{task}: all {len(members)} {role} trajectories state the split {side!r}; expected some of {other!r} "
             f"or without a split: mark some, or use only the splits that the data state (--held-out 0)"
         )
-    if len(stated) == 1 and len(_digests(members)) == 1:
-        found = "one" if len(members) == 1 else f"{len(members)} equal"
-        raise InputError(
-            f"{task}: {found} {role} {'trajectory' if len(members) == 1 else 'trajectories'} "
-            f"({members[0].trajectory.source}), which cannot be split; expected at least two that differ: "
-            "add some, or fit without a held-out set (--held-out 0)"
-        )
+    found = "one" if len(members) == 1 else f"{len(members)} equal"
+    raise InputError(
+        f"{task}: {found} {role} {'trajectory' if len(members) == 1 else 'trajectories'} "
+        f"({members[0].trajectory.source}), which cannot be split; expected at least two that differ: "
+        "add some, or fit without a held-out set (--held-out 0)"
+    )
 
 
 def draw(demonstrations: Demonstrations, count: int, seed: int) -> Demonstrations:

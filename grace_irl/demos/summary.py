@@ -12,7 +12,8 @@ from grace_irl.demos.files import SetOfFiles, expand, passed_over
 from grace_irl.demos.foreign.columns import Columns
 from grace_irl.demos.header import Header, merge, read_notes, role_of
 from grace_irl.demos.label_rule import RuleEvidence
-from grace_irl.demos.trajectory import Demonstration, Metadata, Role
+from grace_irl.demos.split import has_two_sides
+from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Split
 from grace_irl.errors import InputError
 from grace_irl.states.kind import Census, KindChoice
 
@@ -33,6 +34,9 @@ class GroupSummary:
         truncated: number of trajectories that a time limit ended.
         returns: pair of the sum of all rewards and the number of trajectories with rewards.
         instructions: number of trajectories with each instruction.
+        stated: the splits that trajectories state; None for trajectories that state none.
+        first: digest of the first trajectory.
+        differ: whether at least two trajectories differ.
     """
 
     trajectories: int = 0
@@ -44,6 +48,9 @@ class GroupSummary:
     truncated: int = 0
     returns: tuple[float, int] = (0.0, 0)
     instructions: Counter[str] = field(default_factory=Counter)
+    stated: set[Split | None] = field(default_factory=set)
+    first: str = ""
+    differ: bool = False
 
     def add(self, demonstration: Demonstration) -> None:
         """Count one demonstration."""
@@ -61,13 +68,17 @@ class GroupSummary:
             self.returns = (total + float(trajectory.rewards.sum()), count + 1)
         if trajectory.extra_info:
             self.instructions[trajectory.extra_info] += 1
+        self.stated.add(demonstration.split)
+        if not self.differ:
+            self.first = self.first or trajectory.digest
+            self.differ = trajectory.digest != self.first
 
     def to_json(self) -> dict[str, Any]:
         """The counts, the mean return and the most frequent instructions as JSON values."""
         total, count = self.returns
         texts = [text for text, _ in self.instructions.most_common(EXAMPLES)]
         about = {"mean_return": total / count if count else None, "instructions": texts}
-        counts = {name: value for name, value in vars(self).items() if name not in ("returns", "instructions")}
+        counts = {name: value for name, value in vars(self).items() if isinstance(value, int) and name != "differ"}
         return {**counts, **about, "distinct_instructions": len(self.instructions)}
 
 
@@ -126,7 +137,7 @@ class DemosSummary:
         """The command that fits a reward to these demonstrations; "" if some files state a role and others do not.
 
         If no file states a role, the files are probably the experts'. Words in capitals stand for what these
-        demonstrations lack. A set that is too small to split also needs `--held-out 0`, which is not in the command.
+        demonstrations lack.
         """
         if self.silent and len(self.silent) < len(self.files):
             return ""
@@ -142,18 +153,23 @@ class DemosSummary:
         return shlex.join([*words, *(word for pair in flags if pair[1] for word in pair)])
 
     def _lacking(self) -> dict[str, str]:
-        """Flags without which `fit` refuses these demonstrations, each with a word in capitals, or "" if not needed."""
+        """Flags without which `fit` refuses these demonstrations.
+
+        Each has a word in capitals for what the user must name, or "0" for no held-out set, or "" if it is not needed.
+        """
         try:
             rule = "goal" if self.goals else self.evidence.choice().rule
         except InputError:  # files that state different rules
             rule = None
         unmarked = rule == "goal" and not self.goals and not self.evidence.shows_goals
         alone = rule in (None, "all") and not self.evidence.negatives
+        splits = all(has_two_sides(group.stated, differ=group.differ) for group in self.groups.values())
         return {
             "--label": "" if rule else "RULE",
             "--goals": "GOALS" if unmarked else "",
             "--experts": "" if self.evidence.experts else "EXPERTS",
             "--negatives": "NEGATIVES" if alone else "",
+            "--held-out": "" if splits else "0",
         }
 
     def add(self, demonstration: Demonstration, *, silent: bool = False) -> None:

@@ -286,7 +286,9 @@ def test_the_command_that_inspect_names_is_quoted(capsys: pytest.CaptureFixture[
     path.write_text("episode,x\n0,1\n0,2\n")
     assert main(["demos", "inspect", str(path)]) == 0
     named = capsys.readouterr().out.split("to recover a reward: ")[1].splitlines()[0]
-    assert shlex.split(named) == ["grace-irl", "fit", "--experts", str(path), "--negatives", "NEGATIVES"]
+    assert shlex.split(named) == [
+        *("grace-irl", "fit", "--experts", str(path), "--negatives", "NEGATIVES", "--held-out", "0")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -295,6 +297,7 @@ def test_the_command_that_inspect_names_is_quoted(capsys: pytest.CaptureFixture[
         ("episode,x,label\n0,1,negative\n0,2,negative\n", ["--experts", "EXPERTS"]),
         ("episode,x,label\n0,1,expert\n0,2,expert\n", ["--negatives", "NEGATIVES"]),
         ("episode,x,label\n0,1,expert\n0,2,expert\n1,1,negative\n1,2,negative\n", []),
+        ("episode,x,label\n0,1,expert\n1,1,expert\n2,7,negative\n3,8,negative\n", []),  # equal experts
     ],
 )
 def test_the_command_that_inspect_names_has_what_the_set_lacks(
@@ -304,9 +307,29 @@ def test_the_command_that_inspect_names_has_what_the_set_lacks(
     path.write_text(rows)
     assert main(["demos", "inspect", str(path)]) == 0
     named = shlex.split(capsys.readouterr().out.split("to recover a reward: ")[1].splitlines()[0])
-    assert named == ["grace-irl", "fit", "--demos", str(path), *lacking]
+    assert named == ["grace-irl", "fit", "--demos", str(path), *lacking, "--held-out", "0"]
     refused = main([*named[1:4], "--label", "all", "--held-out", "0", "--out", str(tmp_path / "run")]) == 2
     assert refused == bool(lacking)
+    assert main([*named[1:4], "--label", "all", "--out", str(tmp_path / "split")]) == 2
+
+
+@pytest.mark.parametrize(
+    ("splits", "small"),
+    [(("", "", "", ""), False), (("train", "train", "", ""), True), (("train", "held_out", "", ""), False)],
+)
+def test_inspect_holds_nothing_out_where_a_side_would_be_empty(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, splits: Sequence[str], small: bool
+) -> None:
+    path = tmp_path / "run.csv"
+    roles = ("expert", "expert", "negative", "negative")
+    rows = [f"{n},{n},{role},{side}\n" for n, (role, side) in enumerate(zip(roles, splits, strict=True))]
+    path.write_text("episode,x,label,split\n" + "".join(rows))
+    assert main(["demos", "inspect", str(path)]) == 0
+    named = shlex.split(capsys.readouterr().out.split("to recover a reward: ")[1].splitlines()[0])
+    assert named[4:] == (["--held-out", "0"] if small else [])
+    fit = ["fit", "--demos", str(path), "--label", "all", "--max-calls", "1"]
+    assert (main([*fit, "--out", str(tmp_path / "run")]) == 2) == small
+    assert main([*fit, *named[4:], "--out", str(tmp_path / "named")]) == 0
 
 
 def test_inspect_names_a_model_for_pictures_and_a_file_for_goals_that_nothing_marks(
@@ -320,7 +343,7 @@ def test_inspect_names_a_model_for_pictures_and_a_file_for_goals_that_nothing_ma
     save(Demonstrations(Metadata(kind="image", label="goal"), tuple(items)), tmp_path / "set.npz")
     assert main(["demos", "inspect", str(tmp_path / "set.npz"), "--no-picture"]) == 0
     named = shlex.split(capsys.readouterr().out.split("to recover a reward: ")[1].splitlines()[0])
-    assert named[3:] == [str(tmp_path / "set.npz"), "--goals", "GOALS", "--llm-url", "URL"]
+    assert named[3:] == [str(tmp_path / "set.npz"), "--goals", "GOALS", "--held-out", "0", "--llm-url", "URL"]
 
 
 def test_inspect_names_no_experts_among_files_that_state_failures(
@@ -347,7 +370,7 @@ def test_inspect_leaves_a_rule_open_that_files_state_differently(
         save(Demonstrations(Metadata(kind="vector", label=label), (item,)), tmp_path / "set" / f"{name}.npz")
     assert main(["demos", "inspect", str(tmp_path / "set"), "--json"]) == 0
     named = shlex.split(json.loads(capsys.readouterr().out.splitlines()[-1])["command"])
-    assert named[4:] == ["--label", "RULE", "--negatives", "NEGATIVES"]
+    assert named[4:] == ["--label", "RULE", "--negatives", "NEGATIVES", "--held-out", "0"]
 
 
 def test_convert_says_that_no_goal_state_is_marked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -374,4 +397,5 @@ def test_inspect_keeps_the_choice_of_columns_and_kind(capsys: pytest.CaptureFixt
     chosen = ["--kind", "vector", "--state-columns", "hand x,speed", "--episode-column", "run no"]
     assert main(["demos", "inspect", str(path), *chosen, "--json"]) == 0
     named = json.loads(capsys.readouterr().out.splitlines()[-1])["command"]
-    assert shlex.split(named) == ["grace-irl", "fit", "--experts", str(path), *chosen, "--negatives", "NEGATIVES"]
+    lacking = ["--negatives", "NEGATIVES", "--held-out", "0"]
+    assert shlex.split(named) == ["grace-irl", "fit", "--experts", str(path), *chosen, *lacking]
