@@ -7,7 +7,7 @@ rollouts to the negatives and, if necessary, searches again.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,6 +58,7 @@ def read(
     fields: Sequence[str] = (),
     own: bool = True,
     given: Shown | None = None,
+    played: Iterable[Trajectory] = (),
 ) -> Data:
     """Read the demonstrations of a run again. Unreadable data raise no exception. A run with a task may have none.
 
@@ -67,6 +68,7 @@ def read(
         fields: names of the components of vectors in the order of the run; () if they have no names.
         own: whether this user made the run on this machine. If not, files that the run names are not opened.
         given: demonstrations to use in place of the files.
+        played: rollouts of an expansion, which `given` lacks.
 
     Raises:
         InputError: the function `given` raises this error, or the vectors that it returns have other components.
@@ -85,7 +87,8 @@ def read(
             given = open_data(config.data).only(wanted) if config.data.sample else load_data(config.data)
     except (GraceError, OSError) as error:
         return Data(trouble=f"the demonstrations cannot be read any more ({error})")
-    found = {each.trajectory.digest: each.trajectory for each in given if each.trajectory.digest in wanted}
+    known = (*(each.trajectory for each in given), *played)
+    found = {each.digest: each for each in known if each.digest in wanted}
     found |= swaps_among(given, {row.digest for row in rows if row.swap} - set(found))
     missing = len(wanted) - len(found)
     trouble = (

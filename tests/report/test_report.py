@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 from lxml import html
 
+from grace_irl.cli import main
 from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.separation import Separation
-from grace_irl.report.write import GO_ON, report, write_report
+from grace_irl.report.write import GO_ON, UNSHOWN, report, write_report
 from grace_irl.runs.run import best_record, opened
 from grace_irl.runs.score import score
 from grace_irl.states.texts import pack
@@ -25,6 +26,7 @@ from tests.fakes.scripted_proposer import ScriptedProposer
 from tests.propose.screens import asking, things
 from tests.report.conftest import SHIPPED, Given, fitted, program, vectors
 from tests.report.pages import page, said, table, warnings
+from tests.runs import expansions
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -332,6 +334,24 @@ def test_an_expansion(expansion: Path, tmp_path: Path) -> None:
     keys = [said(each) for each in figures[0].xpath(".//div[@class='keys']/span")]
     assert keys == ["round 1, reward of round 0", "round 2, reward of round 1"]
     assert "< 3.5" in said(tree.xpath("//pre[contains(@class, 'source')]")[0])
+
+
+def test_an_expansion_has_its_own_rollouts_beside_demonstrations_of_the_user(
+    expansion: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The user names the demonstrations: by a file, or as an object in memory. A damaged file of rollouts is no end."""
+    copy, named = tmp_path / "run", tmp_path / "set.parquet"
+    shutil.copytree(expansion, copy)
+    save(expansions.demonstrations("all"), named)
+    command = ["report", str(copy), "--demos", str(named)]
+    assert main(command) == 0
+    assert capsys.readouterr().err == ""
+    assert UNSHOWN not in (copy / "report.html").read_text()
+    write_report(copy, tmp_path / "memory.html", expansions.demonstrations("all"))
+    assert UNSHOWN not in (tmp_path / "memory.html").read_text()
+    (copy / "rounds" / "1" / "rollouts.parquet").write_text("damaged")
+    assert main(command) == 0
+    assert capsys.readouterr().err.startswith("grace-irl: some states of the run are not in --demos")
 
 
 def test_an_expansion_whose_curves_are_missing_or_damaged(expansion: Path, tmp_path: Path) -> None:
