@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -58,7 +58,7 @@ class Scale:
     form: Form = "raw"
     scale: float = 1.0
     offset: float = 0.0
-    threshold: float | None = None
+    threshold: float | None = field(default=None, repr=False)  # checkpoints are named by the text of a `Scale`
     gamma: float = GAMMA
 
     def __post_init__(self) -> None:
