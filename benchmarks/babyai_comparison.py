@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import get_args
 
 from grace_irl.compare.comparison import Compared, resume, start
 from grace_irl.compare.dispatch import ComparisonState
@@ -25,6 +26,7 @@ from grace_irl.compare.settings import Settings, comparison_of
 from grace_irl.compare.standings import Oracle, Standing, standings
 from grace_irl.compare.table import KEY, differences_of, rows_of
 from grace_irl.demos import save
+from grace_irl.rewards.scale import FormChoice
 from grace_irl.rl.collect import collect
 from grace_irl.runs.config import resolve
 
@@ -71,7 +73,9 @@ def compared(name: str, steps: int, options: argparse.Namespace) -> list[Compare
         folder = options.out / (f"{name}-transfer" if options.transfer else name)
         draws = options.draw and count == FEW
         demos = demonstrations(environment, MANY if draws else count, folder)
-        place = folder / f"from-{count}-{steps}{'-reshaped' if reshape else ''}{'-drawn' if draws else ''}"
+        form = "" if options.form == "auto" else f"-{options.form}"
+        shaped, drawn = "-reshaped" if reshape else "", "-drawn" if draws else ""
+        place = folder / f"from-{count}-{steps}{shaped}{drawn}{form}"
         if (place / "compare.toml").exists():
             found.append(resume(place, methods=chosen, seeds=options.seeds, workers=options.workers, listener=say))
             continue
@@ -82,6 +86,7 @@ def compared(name: str, steps: int, options: argparse.Namespace) -> list[Compare
             "data.held_out": 0.0,
             "expand.trust": options.trust_reward,
             "search.reshape": reshape,
+            "expand.form": options.form,
         }
         settings = Settings(comparison_of({**asked, "episodes": options.episodes}), resolve(flags=fit))
         found.append(start(settings, place, options.workers, say))
@@ -132,6 +137,7 @@ def main() -> None:
     parser.add_argument("--transfer", action="store_true", help="recover rewards in a smaller room")
     parser.add_argument("--draw", action="store_true", help="draw the 8 trajectories of each seed from 200")
     parser.add_argument("--reshape", type=int, help="versions asked for, instead of those of the level; 0: none")
+    parser.add_argument("--form", default="auto", choices=get_args(FormChoice), help="form of GRACE's rewards")
     parser.add_argument("--trust-reward", action="store_true", help="run rewards in the trainings' processes")
     parser.add_argument("--out", type=Path, default=Path("out/babyai-comparison"), help="where everything is kept")
     options = parser.parse_args()

@@ -17,10 +17,12 @@ import argparse
 import sys
 import tempfile
 from pathlib import Path
+from typing import get_args
 
 from babyai_recovery import data
 
 import grace_irl
+from grace_irl.rewards.scale import FormChoice
 
 GOAL = 0.9
 
@@ -32,6 +34,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=300_000, help="of all rounds (default 300,000)")
     parser.add_argument("--rollouts", type=int, default=60, help="of each round (default 60)")
     parser.add_argument("--seed", type=int, default=0, help="of data, search and training (default 0)")
+    parser.add_argument("--form", default="auto", choices=get_args(FormChoice), help="form of the reward in training")
     parser.add_argument("--data", type=Path, default=Path("out/babyai"), help="where collected data is kept")
     arguments = parser.parse_args()
     train, _ = data(arguments.level, arguments.data, arguments.seed)
@@ -44,6 +47,7 @@ def main() -> None:
             expand=arguments.rounds,
             env_steps=arguments.steps,
             rollouts=arguments.rollouts,
+            expand_form=arguments.form,
             trust_reward=True,  # the synthesiser's own program
             workers=1,
             note=lambda text: print(f"  {text}", flush=True),

@@ -298,8 +298,9 @@ class ExpandConfig(Section):
         details="`logit` and `probability` are the discriminator's, `soft` is a softened probability "
         "(`grace_irl.rewards.scale`). `auto` is `soft` if all expert states are positive: it is above 0 everywhere, so "
         "that ending an episode early, which experts do not do, never pays. If only goal states are positive, `auto` "
-        "is `guided`: it pays rewards above the threshold or below 0 as they are, and of other rewards the rise since "
-        "the state before. For a reshaped reward it is `progress`: it pays the rise of all rewards.",
+        "is `guided`: it pays rewards above the threshold or below 0 as they are; other rewards are earned once, by "
+        "the step that reaches the state, and lost by the step that leaves it. For a reshaped reward it is `progress`: "
+        "it pays the rise of all rewards.",
     )
     reshape: int = setting(
         3,

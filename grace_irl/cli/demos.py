@@ -80,7 +80,7 @@ def inspect(
         out.print(drawn)
     for file in written:
         say(f"picture: {file}")
-    for note in summary.notes:
+    for note in (*summary.notes, *summary.unsplit):
         say(note)
     for name in summary.silent[:EXAMPLES]:
         say(f"{name}: no role in the data, and the file's name gives none; --experts or --negatives says which")

@@ -42,7 +42,8 @@ def report(
     path = write_report(run, out, read if demos else None, keep_states=not demos)
     say(str(path))
     if demos and UNSHOWN in path.read_text("utf-8"):
-        say("grace-irl: some states of the run are not in --demos, so the report leaves them out", err=True)
+        missing = "not in --demos (or in the rollouts of its expansion)"
+        say(f"grace-irl: some states of the run are {missing}, so the report leaves them out", err=True)
 
 
 def report_of_fit(folder: Path) -> Path | None:

@@ -164,9 +164,10 @@ def _require_two_sides(members: Group, task: str, role: Role) -> None:
     if len(members) > 1 and len(stated) == 1 and None not in stated:
         (side,) = stated
         other: Split = "train" if side == "held_out" else "held_out"
+        kept = ", or use only the splits that the data state (--held-out 0)" if side == "train" else ""
         raise InputError(
             f"{task}: all {len(members)} {role} trajectories state the split {side!r}; expected some of {other!r} "
-            f"or without a split: mark some, or use only the splits that the data state (--held-out 0)"
+            f"or without a split: mark some{kept}"
         )
     found = "one" if len(members) == 1 else f"{len(members)} equal"
     raise InputError(

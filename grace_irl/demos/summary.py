@@ -82,6 +82,14 @@ class GroupSummary:
         return {**counts, **about, "distinct_instructions": len(self.instructions)}
 
 
+def _why_unsplit(group: GroupSummary) -> str:
+    """Why the trajectories of a group cannot be split."""
+    (side,) = group.stated
+    if group.trajectories == 1:
+        return "one trajectory"
+    return f"all {group.trajectories} trajectories {'are equal' if side is None else f'state the split {side!r}'}"
+
+
 @dataclass
 class DemosSummary:
     """The data that `grace-irl demos inspect` shows.
@@ -163,14 +171,28 @@ class DemosSummary:
             rule = None
         unmarked = rule == "goal" and not self.goals and not self.evidence.shows_goals
         alone = rule in (None, "all") and not self.evidence.negatives
-        splits = all(has_two_sides(group.stated, differ=group.differ) for group in self.groups.values())
+        unsplit = self._unsplit()
         return {
             "--label": "" if rule else "RULE",
             "--goals": "GOALS" if unmarked else "",
             "--experts": "" if self.evidence.experts else "EXPERTS",
             "--negatives": "NEGATIVES" if alone else "",
-            "--held-out": "" if splits else "0",
+            "--held-out": "0" if unsplit and all(group.stated != {"held_out"} for group in unsplit.values()) else "",
         }
+
+    def _unsplit(self) -> dict[tuple[str, str], GroupSummary]:
+        """The groups that cannot be split into training and held-out trajectories."""
+        return {
+            name: group for name, group in self.groups.items() if not has_two_sides(group.stated, differ=group.differ)
+        }
+
+    @property
+    def unsplit(self) -> tuple[str, ...]:
+        """A line for each group that cannot be split into training and held-out trajectories, with the reason."""
+        return tuple(
+            f"task {task!r}, role {role}: {_why_unsplit(group)}, so no trajectory can be held out from training"
+            for (task, role), group in self._unsplit().items()
+        )
 
     def add(self, demonstration: Demonstration, *, silent: bool = False) -> None:
         """Count one demonstration.
@@ -213,7 +235,7 @@ class DemosSummary:
             "view": self.metadata.view,
             "label": self.metadata.label,
             "command": self.command,
-            "notes": list(self.notes),
+            "notes": [*self.notes, *self.unsplit],
             "label_rule": self.label,
             "trajectories": sum(group.trajectories for group in self.groups.values()),
             "states": sum(group.states for group in self.groups.values()),

@@ -7,7 +7,7 @@ rollouts to the negatives and, if necessary, searches again.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.config import Config, DataConfig
+from grace_irl.demos import load
 from grace_irl.demos.components import in_order
 from grace_irl.demos.trajectory import Demonstrations, Metadata, Trajectory
 from grace_irl.errors import GraceError
@@ -58,7 +59,7 @@ def read(
     fields: Sequence[str] = (),
     own: bool = True,
     given: Shown | None = None,
-    played: Iterable[Trajectory] = (),
+    played: Sequence[Path] = (),
 ) -> Data:
     """Read the demonstrations of a run again. Unreadable data raise no exception. A run with a task may have none.
 
@@ -68,7 +69,7 @@ def read(
         fields: names of the components of vectors in the order of the run; () if they have no names.
         own: whether this user made the run on this machine. If not, files that the run names are not opened.
         given: demonstrations to use in place of the files.
-        played: rollouts of an expansion, which `given` lacks.
+        played: files with the rollouts of an expansion. They are read if trajectories are missing in `given`.
 
     Raises:
         InputError: the function `given` raises this error, or the vectors that it returns have other components.
@@ -87,12 +88,21 @@ def read(
             given = open_data(config.data).only(wanted) if config.data.sample else load_data(config.data)
     except (GraceError, OSError) as error:
         return Data(trouble=f"the demonstrations cannot be read any more ({error})")
-    known = (*(each.trajectory for each in given), *played)
-    found = {each.digest: each for each in known if each.digest in wanted}
+    found = {each.trajectory.digest: each.trajectory for each in given if each.trajectory.digest in wanted}
     found |= swaps_among(given, {row.digest for row in rows if row.swap} - set(found))
+    damaged = ""
+    for path in played:
+        if len(found) < len(wanted):
+            try:
+                found |= {each.trajectory.digest: each.trajectory for each in load([], [path])}
+            except (GraceError, OSError) as error:
+                damaged = f" ({error})"
+    found = {digest: each for digest, each in found.items() if digest in wanted}
     missing = len(wanted) - len(found)
     trouble = (
-        f"{missing} of {len(wanted)} different trajectories are no longer in the demonstrations" if missing else ""
+        f"{missing} of {len(wanted)} different trajectories are no longer in the demonstrations{damaged}"
+        if missing
+        else ""
     )
     return Data(given.metadata, found, trouble)
 

@@ -7,14 +7,12 @@ rollouts to the negatives and, if necessary, searches again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
 from grace_irl.audit.warning import Audit
 from grace_irl.config import Config
-from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.separation import Separation
 from grace_irl.methods.registry import method_of
@@ -32,7 +30,7 @@ from grace_irl.report.verdict import cautions, sentence, warnings
 from grace_irl.runs.auditing import stored_audit
 from grace_irl.runs.config import flat
 from grace_irl.runs.expand.expansion import is_expansion, rounds_of
-from grace_irl.runs.expand.round import Round, became, episodes
+from grace_irl.runs.expand.round import ROLLOUTS, Round, became
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.front import front_figures, front_of
 from grace_irl.runs.record import Record, candidate
@@ -148,22 +146,11 @@ def report(folder: Path, demonstrations: Shown | None = None) -> str:
     run = folder / (Path(rounds[-1].reward).parent if rounds else Path("rounds", "0", "run"))
     if not run.is_dir():
         raise InputError(f"{folder}: an expansion without a run yet; expected one that has begun its first search")
-    played = _played(folder, rounds) if demonstrations is not None else ()
+    played = [path for each in rounds if (path := folder / "rounds" / str(each.number) / ROLLOUTS).exists()]
     return _page(run, expansion, demonstrations, played)
 
 
-def _played(folder: Path, rounds: Sequence[Round]) -> Sequence[Trajectory]:
-    """The rollouts of an expansion, without those of rounds whose files cannot be read."""
-    found: list[Trajectory] = []
-    for each in rounds:
-        with suppress(GraceError, OSError):
-            found += episodes(folder, each.number)
-    return found
-
-
-def _page(
-    folder: Path, expansion: Expansion | None, demonstrations: Shown | None, played: Sequence[Trajectory] = ()
-) -> str:
+def _page(folder: Path, expansion: Expansion | None, demonstrations: Shown | None, played: Sequence[Path] = ()) -> str:
     with opened(folder) as (store, config):
         fields, own = names_of(store.meta("fields")), is_own(store, config, folder)
         rows = store.trajectories()

@@ -235,14 +235,14 @@ class RewardFile:
 
     def scaled(self, form: FormChoice = "auto", gamma: float = GAMMA) -> Scale:
         """The conversion of this reward to a form for the learner, with the file's calibration."""
-        return Scale(self.form if form == "auto" else form, self.scale, self.offset, self.threshold, gamma)
+        return Scale(self.form if form == "auto" else form, self.scale, self.offset, gamma, self.threshold)
 
     def form_by(self, rule: LabelRule | Literal[""] = "") -> Form:
         """The form in which a learner gets the reward by default. It follows from the label rule (docs/training.md).
 
         With the rule "all", it is "soft". With "last" and "goal", it is "guided", but "progress" for a reshaped reward.
-        It is "raw" if the rule is unknown, or if the file has no calibration. Searches that judge programs by their
-        policies write no calibration.
+        It is "raw" if the rule is unknown, if the file has no calibration, or if "guided" lacks a threshold. Searches
+        that judge programs by their policies write no calibration.
 
         Args:
             rule: the label rule if the file names none.

@@ -30,8 +30,9 @@ class Scale:
     """The conversion of a program's reward r to the learner's reward.
 
     - `raw`: r.
-    - `guided`: r if r is above the threshold or below 0. Of other rewards, only the rise, as with `progress`. If no
-      reward lies between 0 and the threshold, this is `raw`.
+    - `guided`: r if r is above the threshold or below 0. Other rewards are potentials, as with `progress`: the step
+      that leaves them loses what the step that reached them earned. If no reward lies between 0 and the threshold, this
+      is `raw`.
     - `logit`: `scale * r + offset`, the logit of the fitted discriminator D without the policy's log-probability. This
       is `log D - log (1 - D)`, the reward that AIRL trains on (Fu et al. 2018).
     - `probability`: D, in [0, 1].
@@ -48,8 +49,8 @@ class Scale:
     Attributes:
         form: the name of the form.
         scale, offset: the calibration of the reward file.
-        threshold: the threshold of the reward file, for `guided`.
         gamma: the learner's discount factor, for `guided` and `progress`.
+        threshold: the threshold of the reward file, for `guided`.
 
     Raises:
         InputError: the form is unknown, or is `guided` without a threshold.
@@ -58,8 +59,8 @@ class Scale:
     form: Form = "raw"
     scale: float = 1.0
     offset: float = 0.0
-    threshold: float | None = field(default=None, repr=False)  # checkpoints are named by the text of a `Scale`
     gamma: float = GAMMA
+    threshold: float | None = field(default=None, repr=False)  # checkpoints are named by the text of a `Scale`
 
     def __post_init__(self) -> None:
         if self.form not in get_args(Form):
@@ -98,8 +99,8 @@ class Scale:
     def worth(self, rewards: NDArray[np.float64]) -> float:
         """The return of a whole episode in this form, from the rewards `(T+1,)` of its states.
 
-        The return is the sum over all states but the first. Potentials add that of the last state only: the learner is
-        paid for reaching this state, and not for staying in earlier ones.
+        The return is the sum over all states but the first. Of the potentials, only that of the last state counts: the
+        learner is paid for reaching this state, and not for staying in earlier ones.
         """
         earned = rewards[1:]
         return float(self(earned).sum() + self.potential(earned[-1:]).sum())

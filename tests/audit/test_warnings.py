@@ -305,6 +305,17 @@ def test_failing_pays_where_steps_cost_and_failures_are_short() -> None:
     assert "failing-pays" not in codes(examined(drawn(on_a_ledge), costly, "all"))
 
 
+def test_a_negative_that_waits_below_the_threshold_is_paid_once() -> None:
+    """A policy gets the reward in the form "guided", so half a goal at each of many steps is half a goal."""
+
+    def waits(rng: np.random.Generator, role: Role) -> Trajectory:
+        way = np.linspace(0, 1, 12) if role == "expert" else np.full(40, 0.5)
+        return Trajectory(np.column_stack([way, rng.normal(size=len(way))]), np.zeros(len(way) - 1))
+
+    half = "return 1.0 if state[0] > 0.95 else 0.5 * (0.45 < state[0] < 0.55)"
+    assert "failing-pays" not in codes(examined(drawn(waits), half))
+
+
 def test_training_negatives_that_are_paid_though_no_held_out_one_is() -> None:
     data = drawn(reach, count=60)
     train = label(split(data, 0.25, 0), "last").train

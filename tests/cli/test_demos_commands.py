@@ -310,7 +310,9 @@ def test_the_command_that_inspect_names_has_what_the_set_lacks(
     assert named == ["grace-irl", "fit", "--demos", str(path), *lacking, "--held-out", "0"]
     refused = main([*named[1:4], "--label", "all", "--held-out", "0", "--out", str(tmp_path / "run")]) == 2
     assert refused == bool(lacking)
+    capsys.readouterr()
     assert main([*named[1:4], "--label", "all", "--out", str(tmp_path / "split")]) == 2
+    assert ("cannot be split" in capsys.readouterr().err) == (not lacking)
 
 
 @pytest.mark.parametrize(
@@ -325,11 +327,32 @@ def test_inspect_holds_nothing_out_where_a_side_would_be_empty(
     rows = [f"{n},{n},{role},{side}\n" for n, (role, side) in enumerate(zip(roles, splits, strict=True))]
     path.write_text("episode,x,label,split\n" + "".join(rows))
     assert main(["demos", "inspect", str(path)]) == 0
-    named = shlex.split(capsys.readouterr().out.split("to recover a reward: ")[1].splitlines()[0])
+    shown = capsys.readouterr().out
+    named = shlex.split(shown.split("to recover a reward: ")[1].splitlines()[0])
     assert named[4:] == (["--held-out", "0"] if small else [])
+    assert ("all 2 trajectories state the split 'train', so no" in shown) == small
     fit = ["fit", "--demos", str(path), "--label", "all", "--max-calls", "1"]
     assert (main([*fit, "--out", str(tmp_path / "run")]) == 2) == small
     assert main([*fit, *named[4:], "--out", str(tmp_path / "named")]) == 0
+
+
+def test_inspect_says_which_task_has_no_two_sides(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Where nothing is for training, --held-out 0 is no help."""
+    path = tmp_path / "run.csv"
+    rows = "".join(f"{n},{n},{'expert' if n % 2 else 'negative'},{'a' if n < 4 else 'b'},\n" for n in range(6))
+    path.write_text("episode,x,label,task,split\n" + rows)
+    assert main(["demos", "inspect", str(path), "--json"]) == 0
+    about = json.loads(capsys.readouterr().out.splitlines()[-1])
+    said = "one trajectory, so no trajectory can be held out from training"
+    assert about["notes"][-2:] == [f"task 'b', role {role}: {said}" for role in ("negative", "expert")]
+    assert about["command"].endswith(" --held-out 0")
+    path.write_text("episode,x,label,split\n0,0,expert,held_out\n1,1,expert,held_out\n2,2,negative,\n3,3,negative,\n")
+    assert main(["demos", "inspect", str(path), "--json"]) == 0
+    about = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert "state the split 'held_out'" in about["notes"][-1]
+    assert "--held-out" not in about["command"]
+    assert main(["fit", "--demos", str(path), "--label", "all", "--out", str(tmp_path / "run")]) == 2
+    assert "expected some of 'train' or without a split: mark some\n" in capsys.readouterr().err
 
 
 def test_inspect_names_a_model_for_pictures_and_a_file_for_goals_that_nothing_marks(

@@ -67,7 +67,7 @@ def test_recordings_ship_or_are_said_not_to() -> None:
 def test_figures_of_ours_beside_the_paper_are_those_of_other_pages() -> None:
     """Each number in a column of ours on docs/fidelity.md stands on one of the pages that it is quoted from."""
     page = Path("docs/fidelity.md")
-    sources = [ROOT / "docs" / f"{name}.md" for name in ("results", "compare", "expansion", "models")]
+    sources = [ROOT / "docs" / f"{name}.md" for name in ("results", "compare", "expansion", "models", "training")]
     printed = {number for source in sources for number in FIGURE.findall(source.read_text())}
     quoted = [
         (row[0], cell, number)

@@ -90,7 +90,7 @@ def test_guided_pays_nothing_for_waiting_before_a_guess_and_all_of_the_goal(thre
 
 
 def test_a_checkpoint_of_a_version_without_thresholds_is_still_known() -> None:
-    assert repr(Scale("raw", 2.0, -1.0, 0.5)) == "Scale(form='raw', scale=2.0, offset=-1.0, gamma=0.99)"
+    assert repr(Scale("raw", 2.0, -1.0, threshold=0.5)) == "Scale(form='raw', scale=2.0, offset=-1.0, gamma=0.99)"
 
 
 def test_guided_needs_a_threshold() -> None:

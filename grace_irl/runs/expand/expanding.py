@@ -31,7 +31,7 @@ from grace_irl.runs.budget import Prices, spending
 from grace_irl.runs.caller import Parts
 from grace_irl.runs.expand.learner import Learner, Learnt
 from grace_irl.runs.expand.likeness import like_experts
-from grace_irl.runs.expand.round import Round, ends, favourite, share, write_round
+from grace_irl.runs.expand.round import ROLLOUTS, Round, ends, favourite, share, write_round
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.run import Run, opened
 from grace_irl.runs.sandbox import limits_of
@@ -175,7 +175,7 @@ class Expanding:
         )
         items = self._negative(episodes)
         new = [item for item, same in zip(items, alike, strict=True) if not same]
-        self._save(new, place / "rollouts.parquet")
+        self._save(new, place / ROLLOUTS)
         self._save([item for item, same in zip(items, alike, strict=True) if same], place / "alike.parquet")
         if any(alike):
             self._note(f"round {this.number}: {sum(alike)} of {len(episodes)} rollouts look like an expert's: left out")
@@ -341,7 +341,7 @@ class Expanding:
 
     def _negatives(self, number: int) -> list[Path]:
         """Files with the new negatives of all rounds up to this one."""
-        paths = (place_of(self._folder, each) / "rollouts.parquet" for each in range(1, number + 1))
+        paths = (place_of(self._folder, each) / ROLLOUTS for each in range(1, number + 1))
         return [path for path in paths if path.exists()]
 
     def _spent(self, until: Path | None = None) -> tuple[int, float]:

@@ -23,6 +23,9 @@ from grace_irl.rewards.file import load_reward
 from grace_irl.runs.sandbox import limits_of
 from grace_irl.toml import from_json
 
+ROLLOUTS = "rollouts.parquet"
+"""File in a round's folder with the rollouts that became negatives."""
+
 
 @dataclass(frozen=True)
 class Round:
@@ -170,7 +173,7 @@ def favourite(rounds: Sequence[Round], folder: Path, reward: Path, config: Confi
 def episodes(folder: Path, number: int) -> list[Trajectory]:
     """Read all rollouts of a round's policy: first the new negatives, then the others (`Round.alike`)."""
     place = folder / "rounds" / str(number)
-    paths = [place / name for name in ("rollouts.parquet", "alike.parquet")]
+    paths = [place / name for name in (ROLLOUTS, "alike.parquet")]
     return [item.trajectory for path in paths if path.exists() for item in load([], [path])]
 
 
