@@ -83,7 +83,7 @@ class GroupSummary:
 
 
 def _why_unsplit(group: GroupSummary) -> str:
-    """Why the trajectories of a group cannot be split."""
+    """The reason that the trajectories of a group cannot be split."""
     (side,) = group.stated
     if group.trajectories == 1:
         return "one trajectory"
