@@ -12,7 +12,7 @@ two. The synthesiser fits each set with 20 calls and holds out a quarter. The ve
 If a fit finds no valid program, its message warns the user, too: the code is "no-program". It is right if a
 set is at fault, and wrong if it is sound. The warning "nothing-held-out" never counts.
 
-    python benchmarks/warnings_exam.py                 # all groups, 100 fits: over an hour on a core
+    python benchmarks/warnings_exam.py                 # all groups, 100 fits: some ten minutes on a core
     python benchmarks/warnings_exam.py --group seen
 
 Each result is kept under --out, and an exam that was stopped goes on where it was.
