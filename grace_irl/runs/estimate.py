@@ -29,8 +29,8 @@ from grace_irl.runs import proposers
 from grace_irl.runs.beginnings import programs_of
 from grace_irl.runs.budget import Prices
 from grace_irl.runs.config import is_read
-from grace_irl.runs.engine import run_to_end
 from grace_irl.runs.loading import new_labelling
+from grace_irl.runs.loop import run_to_end
 from grace_irl.sandbox.protocol import Sandbox
 from grace_irl.search.protocol import Request
 

@@ -36,11 +36,12 @@ from grace_irl.runs.caller import Parts, notes_of
 from grace_irl.runs.config import located, resolve, to_toml
 from grace_irl.runs.data import large_files, with_sample
 from grace_irl.runs.effects import changed, require_effect
-from grace_irl.runs.engine import Engine, run_to_end
+from grace_irl.runs.engine import Engine
 from grace_irl.runs.folder import RunLock, RunPaths, create, default_folder, own, require_absent, require_folder
 from grace_irl.runs.front import TOO_FEW, UNJUDGED, front_of, keep_sizes, stored_sizes
 from grace_irl.runs.labelling import Labelling, with_label
 from grace_irl.runs.loading import loaded, new_labelling, require_chat
+from grace_irl.runs.loop import run_to_end
 from grace_irl.runs.preference import Preference
 from grace_irl.runs.provenance import export_record
 from grace_irl.runs.record import Record, trajectory_rows

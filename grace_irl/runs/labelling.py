@@ -23,8 +23,8 @@ from grace_irl.evaluate.columns import require_both_sides
 from grace_irl.propose.cleaning import ANSWERS, Cleaner
 from grace_irl.propose.goals import GoalAnswer, last_words
 from grace_irl.propose.llm import Asking
-from grace_irl.runs.engine import run_to_end
 from grace_irl.runs.folder import RunPaths
+from grace_irl.runs.loop import run_to_end
 from grace_irl.runs.record import trajectory_rows
 from grace_irl.runs.run import Interrupted
 from grace_irl.runs.store import Store

@@ -28,8 +28,8 @@ from grace_irl.propose.prompter import PromptSettings
 from grace_irl.propose.protocol import Chat, Proposer
 from grace_irl.runs.config import is_read
 from grace_irl.runs.effects import author_of
-from grace_irl.runs.engine import run_to_end
 from grace_irl.runs.folder import RunPaths
+from grace_irl.runs.loop import run_to_end
 from grace_irl.runs.recording import opened_recording
 
 VALIDATION = 0.25  # default share of training trajectories for validation, if the proposer has a chat (`Kind.chat`)

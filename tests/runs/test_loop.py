@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from grace_irl.runs.engine import run_to_end
+from grace_irl.runs.loop import run_to_end
 
 
 async def answer() -> str:
