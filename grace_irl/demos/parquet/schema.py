@@ -110,7 +110,8 @@ def fields_of(kind: pa.DataType) -> dict[str, pa.DataType]:
     return {field.name: field.type for field in kind} if pa.types.is_struct(kind) else {}
 
 
-def _is_number(kind: pa.DataType) -> bool:
+def is_number(kind: pa.DataType) -> bool:
+    """Whether a column holds integers or floating-point numbers."""
     return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
 
 
@@ -137,20 +138,20 @@ def part_of(name: str, kind: pa.DataType) -> PartLayout | None:
     if is_text(kind):
         return PartLayout(name, "", ())
     values = value_type(kind)
-    if not _is_number(values) and not pa.types.is_boolean(values):
+    if not is_number(values) and not pa.types.is_boolean(values):
         return None
     shape = (getattr(kind, "list_size", 0),) if is_list(kind) else ()
     return PartLayout(name, dtype_of(values).str, shape)
 
 
 TEXT = (is_text, "text")
-NUMBER = (lambda kind: _is_number(kind) or pa.types.is_null(kind), "a number")
+NUMBER = (lambda kind: is_number(kind) or pa.types.is_null(kind), "a number")
 FLAG = (lambda kind: pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind), "a bool")
 COLUMNS: dict[str, tuple[Callable[[pa.DataType], bool], str]] = {
     "episode": (pa.types.is_integer, "an integer"),
     **dict.fromkeys(("height", "width"), (pa.types.is_integer, "an integer")),
     "action": (
-        lambda kind: _is_number(value_type(kind)) or pa.types.is_boolean(kind) or pa.types.is_null(kind),
+        lambda kind: is_number(value_type(kind)) or pa.types.is_boolean(kind) or pa.types.is_null(kind),
         "a number or a list of numbers",
     ),
     **dict.fromkeys(("reward", "log_prob"), NUMBER),
@@ -164,3 +165,8 @@ WORDED_COLUMNS: dict[str, tuple[Callable[[pa.DataType], bool], str]] = {
     SCREENSHOT: (_is_screenshot, f"a struct with {PICTURE!r} (binary) and 'path' (text)"),
 }
 """Further entries of `COLUMNS`, for kinds of states that have screenshots and action texts (`StateKind.annotated`)."""
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's message, without its full stop."""
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(". ")

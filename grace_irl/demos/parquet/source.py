@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from grace_irl.demos.foreign.columns import ACTION, ROLES_OF_COLUMNS, STATE, STEP, Columns, is_table
 from grace_irl.demos.header import KEY, Header, Span
 from grace_irl.demos.memory import Memory
+from grace_irl.demos.parquet.lengths import EPISODE_ROWS, episode_lengths
 from grace_irl.demos.parquet.pages import Pages
 from grace_irl.demos.parquet.rows import EpisodeRows
 from grace_irl.demos.parquet.schema import (
@@ -34,9 +34,10 @@ from grace_irl.demos.parquet.schema import (
     TEXT_COLUMNS,
     WORD_COLUMNS,
     WORDED_COLUMNS,
+    first_line,
     is_list,
+    is_number,
     is_text,
-    numbers_of,
     part_columns,
     part_of,
     text_columns,
@@ -68,17 +69,11 @@ HEAVY_NUMBERS = 1 << 22
 FOREIGN = {"episode": "episode_index", "reward": "next.reward", "terminated": "next.done"}
 """Map from the names of columns in grace-irl's schema to their names in LeRobot's data sets for robots."""
 
-EPISODE_ROWS = 1 << 18
-"""Number of rows per batch when only the column `episode` is read."""
-
 SHARED_TEXTS = 1024
 """Maximum number of texts in memory that later episodes can share (`ParquetSource._shared`)."""
 
 ROW_BYTES = 8 * len(STEP_COLUMNS) + len(STATE_COLUMNS)
 """Size in bytes of the numbers in one row, without the state."""
-
-NUMBER_BYTES = 128
-"""Memory in bytes for one episode's number and length, while the file is read."""
 
 
 class ParquetSource:
@@ -127,7 +122,8 @@ class ParquetSource:
         self._columns = self._wanted()
         pages = Pages(path, self._file, memory)
         memory.require(pages.batch_bytes([self._name("episode")], EPISODE_ROWS), f"{path}: column 'episode'")
-        self._lengths, first, last = self._episode_lengths()
+        step = next((name for name in STEP if name in self._schema.names and is_number(self._column(name))), None)
+        self._lengths, first, last = episode_lengths(path, self._file, self._name("episode"), step, memory)
         if raw is None:
             self.header = replace(self.header, span=Span(first, last, len(self._lengths)))
         # A trajectory may begin in the middle of one batch and end in another. Then both whole batches are in memory.
@@ -330,71 +326,6 @@ class ParquetSource:
         if self._file.metadata.num_rows == 0:
             raise InputError(f"{self.path}: no rows; expected at least one trajectory")
 
-    def _episode_lengths(self) -> tuple[list[int], str, str]:
-        """Row counts of all episodes, and the entries of the column `episode` for the first and the last, as texts.
-
-        Only the columns `episode` and `step` are read, so memory can be checked before any states are read.
-
-        Raises:
-            InputError: an episode in two places, or rows that are not in the order of a column `step`.
-        """
-        lengths: list[int] = []
-        seen: dict[int, None] = {}
-        last: int | None = None
-        before = -math.inf
-        step = next((name for name in STEP if name in self._schema.names and _is_number(self._column(name))), None)
-        columns = [self._name("episode"), *filter(None, [step])]
-        try:
-            for batch in self._file.iter_batches(EPISODE_ROWS, columns=columns, use_threads=False):
-                self._memory.require(NUMBER_BYTES * len(lengths), f"{self.path}: {len(lengths):,} episodes")
-                ids = numbers_of(batch.column(columns[0]))
-                if step is not None:
-                    before = self._require_order(ids, batch.column(step), last, before)
-                bounds = [0, *(np.flatnonzero(np.diff(ids)) + 1).tolist(), len(ids)]
-                for start, stop in pairwise(bounds):
-                    number = int(ids[start])
-                    if number == last:
-                        lengths[-1] += stop - start
-                        continue
-                    if number in seen:
-                        raise InputError(
-                            f"{self.path}: episode {number} comes back after another one; "
-                            "expected the rows of an episode together: sort by episode and step"
-                        )
-                    seen[number] = None
-                    lengths.append(stop - start)
-                    last = number
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(
-                f"{self.path}: column 'episode' cannot be read ({first_line(error)}); expected integers without nulls"
-            ) from None
-        if not lengths:
-            raise InputError(f"{self.path}: no rows; expected at least one trajectory")
-        return lengths, str(next(iter(seen))), str(last)
-
-    def _require_order(self, ids: NDArray[Any], column: pa.Array, last: int | None, before: float) -> float:
-        """Check that the rows of each episode are in the order of their steps, and return the step of the last row.
-
-        Args:
-            ids: number of each row's episode.
-            column: steps of the rows. A null step is not compared with other steps.
-            last, before: episode and step of the row before these rows.
-
-        Raises:
-            InputError: a step after a larger one.
-        """
-        if not len(column):
-            return before
-        steps = np.array([math.nan if each is None else each for each in column.to_pylist()])
-        back = (steps[1:] < steps[:-1]) & (ids[1:] == ids[:-1])
-        if back.any() or (int(ids[0]) == last and steps[0] < before):
-            number = int(ids[0] if not back.any() else ids[1:][back][0])
-            raise InputError(
-                f"{self.path}: rows of episode {number} are not in the order of their steps; expected the first step "
-                "first: sort by episode and step"
-            )
-        return float(steps[-1])
-
     def _column(self, name: str) -> pa.DataType:
         return self._schema.field(name).type
 
@@ -436,7 +367,7 @@ def _has_more(schema: pa.Schema) -> bool:
     names = set(schema.names)
     if "height" in names or "state" not in names or is_text(schema.field("state").type):
         return False
-    if _is_number(schema.field("state").type):
+    if is_number(schema.field("state").type):
         return True
     used = {*STEP, *(each for role, known in ROLES_OF_COLUMNS.items() if role not in names for each in known)}
     others = names - COLUMNS.keys() - {"log_prob"}
@@ -448,16 +379,7 @@ def _has_states(schema: pa.Schema) -> bool:
     if any(is_text(schema.field(name).type) for name in STATE if name in schema.names):
         return True
     kinds = {name: schema.field(name).type for name in schema.names if name not in COLUMNS}
-    return any(_is_number(kind) or is_list(kind) or pa.types.is_decimal(kind) for kind in kinds.values())
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
-
-
-def first_line(error: Exception) -> str:
-    """The first line of an error's message, without its full stop."""
-    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(". ")
+    return any(is_number(kind) or is_list(kind) or pa.types.is_decimal(kind) for kind in kinds.values())
 
 
 def _guess(schema: pa.Schema) -> Header:
