@@ -117,6 +117,26 @@ def test_rewards_of_a_finished_comparison_are_carried_to_further_environments(
 
 
 @pytest.mark.slow
+def test_a_guided_reward_is_carried_later_as_it_would_have_been_at_once(cart_pole: Path, tmp_path: Path) -> None:
+    facts = [("label", "last (which expert states are positive)")]
+    graded = UPRIGHT.replace("float(abs(state[2]) < 0.05)", "1.0 if abs(state[2]) < 0.05 else 0.4")
+    source = export_source(graded, title="Up.", facts=facts, scale=2.0, offset=-1.0, threshold=0.5)
+    reward = upright(tmp_path, source)
+    start(settings(cart_pole, "grace", reward=reward, transfer=(HEAVY,)), tmp_path / "at once", 1)
+    start(settings(cart_pole, "grace", reward=reward), tmp_path / "later", 1)
+    resume(tmp_path / "later", transfer=(HEAVY,), workers=1)
+    kept = read_result(ComparisonFolder(tmp_path / "later").job("grace", 0).result)
+    assert kept is not None
+    assert (kept.form, kept.failure) == ("guided", "")
+    assert rows(tmp_path / "later") == rows(tmp_path / "at once")
+    assert len(rows(tmp_path / "later")) == 2
+    start(
+        settings(cart_pole, "grace", reward=reward, fit={"expand.form": "raw"}, transfer=(HEAVY,)), tmp_path / "raw", 1
+    )
+    assert all(one != other for one, other in zip(rows(tmp_path / "raw"), rows(tmp_path / "later"), strict=True))
+
+
+@pytest.mark.slow
 def test_what_was_learnt_is_kept_where_a_transfer_fails(cart_pole: Path, tmp_path: Path) -> None:
     asked = settings(cart_pole, "ppo-true", transfer=(HEAVY, BREAKS))
     compared = start(asked, tmp_path / "out", 1)
