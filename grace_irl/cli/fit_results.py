@@ -100,7 +100,7 @@ def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
             say(warning.line)
         say(f"reward: {run.reward_path}")
         if run.favourite is not None:
-            say(f"policy: {run.folder / run.favourite.policy} (it earns the most reward of all rounds' policies)")
+            say(f"policy: {run.folder / run.favourite.policy} ({_best_by(run)})")
         if report is not None:
             say(f"report: {report}")
     if as_json:
@@ -146,3 +146,10 @@ def leave(interrupted: Interrupted) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(interrupted_code())
+
+
+def _best_by(run: Run) -> str:
+    """The reason why a round's policy is the best one of an expansion (`grace_irl.runs.expand.round.favourite`)."""
+    if run.label is not None and run.label.rule != "all":
+        return "of all rounds' policies, its rollouts most often look like an expert's"
+    return "it earns the most reward of all rounds' policies"

@@ -35,6 +35,12 @@ def require_effect_on_searches(settings: Settings, given: Mapping[str, str]) -> 
         if key in given:
             raise InputError(f"{given[key]} has no effect in a comparison; expected {flag}")
     searches = settings.searches
+    form = settings.fit.expand.form
+    if "expand.form" in given and searches and all(each.expand.form != form for each in searches.values()):
+        raise InputError(
+            f"{given['expand.form']}: no effect, since policies judge the rewards of {', '.join(searches)}, and are "
+            "paid them as they are; expected no form"
+        )
     imitators = set(settings.comparison.methods) - {ORACLE, *searches}
     read = ("data.",) if imitators and OURS not in searches else ()
     left = {key: how for key, how in given.items() if key not in OF_TRAINING and not key.startswith(read)}

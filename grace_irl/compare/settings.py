@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from grace_irl.atomic import write_atomically
 from grace_irl.config import METHOD, MOST_STEPS, Config, ExpandConfig
 from grace_irl.errors import InputError
+from grace_irl.methods.registry import judged_by
 from grace_irl.pages import page
 from grace_irl.runs import acting
 from grace_irl.runs.acting import authorised, plain_acting, runs_code
@@ -173,10 +174,15 @@ class Settings:
         return with_settings(found, {TASK: self.comparison.task}) if TASK in flat(found) else found
 
     def _other(self, name: str) -> Config:
-        """The settings of a method other than `grace`. Expansion is off unless the method supports expansion."""
+        """The settings of a method other than `grace`. Expansion is off unless the method supports expansion.
+
+        The form of the reward is that of `grace` if demonstrations judge the programs. If policies judge them, the
+        learner gets the reward as these policies did.
+        """
         known, fit = settings_of(name), self.fit
         if not is_read("expand.rounds", name):
-            fit = fit.model_copy(update={"expand": ExpandConfig(trust=fit.expand.trust)})
+            form = fit.expand.form if judged_by(name, self.comparison.task).needs.demonstrations else "auto"
+            fit = fit.model_copy(update={"expand": ExpandConfig(trust=fit.expand.trust, form=form)})
         usual = settings_of(fit.method)  # defaults of `fit` are not carried over to another method
         given = {key: value for key, value in flat(fit).items() if key in known and value != usual[key].default}
         shared = given | {"method": name}

@@ -99,6 +99,15 @@ def test_a_comparison_needs_demonstrations_whatever_the_method(
     assert capsys.readouterr().err.startswith("grace-irl: no demonstrations; expected --demos PATH")
 
 
+@pytest.mark.parametrize(
+    ("task", "name", "form"),
+    [("", "map-elites", "soft"), ("", "forge", "soft"), ("acrobot", "forge", "auto"), ("acrobot", "grace", "soft")],
+)
+def test_a_stated_form_is_that_of_all_rewards_that_demonstrations_judge(task: str, name: str, form: str) -> None:
+    asked = Settings(comparison_of({"methods": (name,), "task": task}), resolve(flags={"expand.form": "soft"}))
+    assert asked.search(name).expand.form == form
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "form"),

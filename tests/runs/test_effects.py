@@ -187,6 +187,13 @@ def test_every_need_is_known_and_used() -> None:
         ({}, {"model.temperature": 2.0}, "expected --llm-url URL"),
         ({"methods": ("gail", "bc")}, {"model.url": URL, "data.label": "goal"}, ""),
         ({"methods": ("grace", "eureka"), "task": "reacher"}, {"model.url": URL, "model.images": True}, ""),
+        ({"methods": ("map-elites", "forge")}, {"expand.form": "soft"}, ""),
+        ({"methods": ("grace", "eureka"), "task": "reacher"}, {"expand.form": "soft"}, ""),
+        (
+            {"methods": ("eureka", "ppo-true"), "task": "reacher"},
+            {"expand.form": "soft"},
+            "judge the rewards of eureka",
+        ),
     ],
 )
 def test_comparisons(comparison: dict[str, object], fit: dict[str, object], said: str) -> None:

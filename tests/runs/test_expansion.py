@@ -133,6 +133,19 @@ def test_the_policy_that_the_new_reward_likes_best_goes_on(
     assert again.favourite == run.favourite
 
 
+def test_with_a_goal_the_policy_is_named_that_looks_most_like_an_expert(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = replace(parts("last"), note=None)
+    run = start(
+        resolve(flags={**FLAGS, "expand.rounds": 1, "expand.reshape": 0}), tmp_path / "run", given, FakeLearner()
+    )
+    print_run(run, None, as_json=False)
+    assert run.favourite is not None
+    told = f"policy: {run.folder / run.favourite.policy} (of all rounds' policies, its rollouts most often look like an"
+    assert told in capsys.readouterr().out
+
+
 def test_the_favourite_is_paid_most_an_episode_or_reaches_the_goal_most_often(tmp_path: Path) -> None:
     """Long episodes of middling states are paid more than short ones of good states; the later one of equals is it."""
     reward = tmp_path / "reward.py"
