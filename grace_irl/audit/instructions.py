@@ -127,11 +127,9 @@ def _ignored(subject: Subject, found: Contrast, asked: StatedGoals) -> Iterator[
 def _near_misses(subject: Subject) -> str:
     """Advice to bring negatives that come near a goal of another instruction."""
     wrong = _wrong_goals(subject)
-    return (
-        wrong
-        if _has_swaps(subject) or subject.recorded
-        else f"add swaps of instructions (--swaps, for BabyAI), {wrong}"
-    )
+    if subject.problem.rule == "all" or _has_swaps(subject) or subject.recorded:
+        return wrong
+    return f"add swaps of instructions (--swaps, for BabyAI), {wrong}"
 
 
 def _wrong_goals(subject: Subject) -> str:
@@ -254,12 +252,16 @@ def _far(subject: Subject, found: Contrast) -> Iterator[RewardWarning]:
     the episode does the task of an expert's instruction, perhaps with a thing that the instruction does not name.
     If too few negatives come near, at most `MOST_MADE` instructions with one word replaced (`by_word`) are tested as
     well, since a near miss may do a task that no expert does.
+
+    If there are too many states, some negatives are tested. Their digests choose them, so that the order of files does
+    not matter.
     """
     if found.unpaid is not None and found.unpaid.low >= SHOWN:
         return
     if _has_swaps(subject):
         return
     negatives = [item for item in subject.problem.items if not item.positive.any()]
+    negatives.sort(key=lambda item: item.trajectory.digest)
     texts = sampled(sorted({item.trajectory.extra_info for item in subject.problem.items if item.positive.any()}))
     near = [
         paid
@@ -272,9 +274,12 @@ def _far(subject: Subject, found: Contrast) -> Iterator[RewardWarning]:
         paid = _paid_under(subject, negatives[: len(near)], made[:: -(-len(made) // MOST_MADE) or 1])
         near = [one or other for one, other in zip_longest(near, paid, fillvalue=False)]
     if near and sum(near) <= FAR * len(near):
-        said = "no negative comes near what the reward pays: none would be paid under the instructions tried"
+        drawn = f", drawn from {len(negatives)}," if len(near) < len(negatives) else ""
+        none = f"none of {len(near)} negatives{drawn}" if drawn else "none"
+        said = f"no negative comes near what the reward pays: {none} would be paid under the instructions tried"
         if any(near):
-            said = f"hardly any negative comes near what the reward pays: only {sum(near)} of {len(near)} negatives do"
+            only = f"only {sum(near)} of {len(near)} negatives{drawn} do"
+            said = f"hardly any negative comes near what the reward pays: {only}"
         yield RewardWarning("negatives-far", said, _wrong_goals(subject))
 
 

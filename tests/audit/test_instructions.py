@@ -247,6 +247,39 @@ def test_negatives_that_never_come_near() -> None:
     assert "negatives-far" not in codes(examined(drawn(wrong), READS))
 
 
+@pytest.mark.parametrize("first", ["far", "near"])
+def test_the_order_of_files_does_not_choose_the_negatives_that_are_tried(first: str) -> None:
+    """Forty long negatives light nothing, and have more states than are tried. Forty others light a wrong lamp."""
+    items = drawn(visit).items
+    experts = [item for item in items if item.role == "expert"]
+    rng = np.random.default_rng(5)
+    far, near = [], []
+    for _ in range(40):
+        made = visit(rng, "negative")
+        states = np.column_stack([np.zeros((200, 4)), rng.normal(size=200)])
+        far.append(Demonstration(Trajectory(states, np.zeros(199), extra_info=made.extra_info), "negative"))
+        lit_lamp = visit(rng, "expert")
+        other = next(colour for colour in COLOURS if colour not in lit_lamp.extra_info)
+        wrong = Trajectory(lit_lamp.states, lit_lamp.actions, extra_info=f"switch on the {other} lamp")
+        near.append(Demonstration(wrong, "negative"))
+    for rest, expected in (([], True), (near, False)):
+        negatives = [*far, *rest] if first == "far" else [*rest, *far]
+        found = examined(Demonstrations(Metadata("vector"), (*experts, *negatives)), READS)
+        assert ("negatives-far" in codes(found)) == expected
+        if expected:
+            assert " negatives, drawn from 40, would be paid" in warned(found, "negatives-far").found
+
+
+def test_swaps_are_not_advised_where_they_are_refused() -> None:
+    def always(rng: np.random.Generator, role: Role) -> Trajectory:
+        made = visit(rng, role)
+        made.states[:] = np.where(np.arange(5) < 4, made.states[-1], made.states)
+        return made
+
+    found = examined(drawn(always, count=80), IGNORES, "all")
+    assert "--swaps" not in warned(found, "instruction-ignored").advice
+
+
 def test_a_contrast_of_few_experts_does_not_make_up_for_far_negatives() -> None:
     few, many = (examined(drawn(visit, count=count), READS, judge=lit) for count in (24, 80))
     assert few.contrast is not None

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.foreign.cells import WORDS
-from grace_irl.demos.foreign.columns import ROLES_OF_COLUMNS
+from grace_irl.demos.foreign.columns import ACTION, EPISODE, INDEX, RESULTS, ROLES_OF_COLUMNS, STEP
 from grace_irl.demos.foreign.episode import Episode, parts_of, rows_of
 from grace_irl.demos.foreign.flat import (
     ACTIONS,
@@ -31,30 +31,36 @@ GOALS = ("achieved_goal", "desired_goal")
 """Parts of a state beside `observation`, in Gymnasium's environments with goals."""
 
 
-def episode_of(record: Mapping[Any, Any], where: str) -> tuple[Episode, list[str]]:
-    """The episode of a mapping, and the names of the entries that are not read.
+def episode_of(record: Mapping[Any, Any], where: str) -> tuple[Episode, list[str], str]:
+    """The episode of a mapping, the names of the entries that are not read, and words about the use of the others.
 
     If there are as many observations as actions, the state after the last action comes from the next observations. If
     they hold no such state, the last action is left out.
 
     If the mapping has `GOALS` with a row for each observation, all of them are parts of the states. If it has no key
-    for observations, all its entries are parts of the states. For example, the keys "arm" and "camera" give states with
-    the parts "arm" and "camera".
+    for observations, its entries are parts of the states. For example, the keys "arm" and "camera" give states with
+    the parts "arm" and "camera". Entries with the names that columns of tables have for rewards, ends, actions,
+    instructions, outcomes and so on are no parts, and the words say what they are read as; for other mappings the words
+    are "".
 
     Args:
         record: the mapping.
         where: the episode, for messages.
 
     Raises:
-        InputError: an empty mapping, or entries that cannot be used.
+        InputError: an empty mapping, entries that cannot be used, or an end before the last step.
     """
     names = {names: first_name(names, record) for names in (OBSERVATIONS, NEXT, ACTIONS, REWARDS, TERMINALS, TIMEOUTS)}
     known = {key: None if name is None else record[name] for key, name in names.items()}
-    if known[OBSERVATIONS] is None:
-        if not record:
-            raise InputError(f"{where}: an empty dict; expected observations, or an array for each part of the states")
-        return Episode(parts_of(record, where), where), []
     read = {name for name in names.values() if name is not None}
+    named: dict[Any, Any] = {}
+    if names[OBSERVATIONS] is None:
+        named = {name: part for name, part in record.items() if not _reserved(name, part)}
+        if not named:
+            found = f"a dict of {', '.join(map(repr, record))} alone" if record else "an empty dict"
+            raise InputError(f"{where}: {found}; expected observations, or an array for each part of the states")
+        known[OBSERVATIONS] = named
+        read |= named.keys()
     goals = {} if isinstance(known[OBSERVATIONS], Mapping) else _goal_parts(record, known[OBSERVATIONS])
     following = known[NEXT]
     if goals:
@@ -81,15 +87,30 @@ def episode_of(record: Mapping[Any, Any], where: str) -> tuple[Episode, list[str
         where,
         actions=actions if whole or actions is None else actions[:-1],
         rewards=None if rewards is None else step_rewards(rewards.reshape(-1)[: None if whole else count], count - 1),
-        terminated=_ended(known[TERMINALS]) and whole,
-        truncated=_ended(known[TIMEOUTS]),
+        terminated=_ended(known[TERMINALS], f"{where}, {names[TERMINALS]}", count) and whole,
+        truncated=_ended(known[TIMEOUTS], f"{where}, {names[TIMEOUTS]}", count),
         instruction=said["instruction"],
         task=said["task"].strip() or "default",
         role=WORDS.get(role.lower(), role) if (role := said["role"].strip()) else None,
         split=said["split"].strip(),
-        goals=_goal_states(record, count, read),
+        goals=_goal_states(record, count, read, where),
     )
-    return episode, [str(name) for name in record if name not in read]
+    left = [str(name) for name in record if name not in read]
+    uses = [str(name) for name in record if name in read and name not in named]
+    words = f"states are {', '.join(map(repr, map(str, named)))}" if named and (uses or left) else ""
+    return episode, left, words + (f"; {', '.join(map(repr, uses))} read beside them" if named and uses else "")
+
+
+def _reserved(name: Any, part: Any) -> bool:
+    """Whether an entry beside the parts of states is no part itself, as with columns of tables of this name."""
+    text = str(name)
+    if isinstance(part, Mapping):
+        return text in (*NEXT, *ACTIONS)
+    if text in ROLES_OF_COLUMNS["goal"]:
+        return _flags_of_goals(part) is not None
+    uses = (name for use in ROLES_OF_COLUMNS.values() for name in use)
+    columns = {*NEXT, *ACTIONS, *REWARDS, *TERMINALS, *TIMEOUTS, *uses, *RESULTS, *STEP, *EPISODE}
+    return text in columns or ACTION.fullmatch(text) is not None or INDEX.fullmatch(text) is not None
 
 
 def states_of(value: Any, where: str) -> Rows:
@@ -172,36 +193,73 @@ def _joined(rows: NDArray[Any], following: NDArray[Any]) -> NDArray[Any] | None:
     return np.concatenate([rows, last])
 
 
-def _goal_states(record: Mapping[Any, Any], count: int, read: set[str]) -> tuple[int, ...] | None:
-    """Indices of the goal states of an episode of `count` states; None if no entry holds a flag for each state.
+def _goal_states(record: Mapping[Any, Any], count: int, read: set[str], where: str) -> tuple[int, ...] | None:
+    """Indices of the goal states of an episode of `count` states; None if no entry holds flags.
 
-    Flags are booleans, because numbers may be something else, such as a target position. None stands for no flag. The
-    name of the entry is added to `read`.
+    The name of the entry is added to `read`.
+
+    Raises:
+        InputError: flags that are fewer or more than the states.
     """
     for name in ROLES_OF_COLUMNS["goal"]:
-        value = record.get(name)
-        flags = value.tolist() if isinstance(value, np.ndarray) else value
-        if isinstance(flags, list | tuple) and len(flags) == count:
-            filled = [flag for flag in flags if flag is not None]
-            if all(isinstance(flag, bool | np.bool_) for flag in filled):
-                read.add(name)
-                if filled:
-                    return tuple(place for place, flag in enumerate(flags) if flag)
+        flags = _flags_of_goals(record.get(name))
+        if flags is None:
+            continue
+        if len(flags) != count:
+            if len(flags) > 1 and any(isinstance(flag, bool) for flag in flags):
+                raise InputError(f"{where}, {name}: {len(flags)} flags for {count} states; expected one for each state")
+            continue
+        read.add(name)
+        if any(flag is not None for flag in flags):
+            return tuple(place for place, flag in enumerate(flags) if flag)
     return None
+
+
+def _flags_of_goals(value: Any) -> list[bool | int | None] | None:
+    """Flags for the goal states: booleans, or numbers that are all 0 or 1; None if the value holds something else.
+
+    Other numbers may be a target position, for example. In a list, None stands for no flag.
+    """
+    flags = value.tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(flags, list | tuple) or not flags:
+        return None
+    plain = [flag.item() if isinstance(flag, np.generic) else flag for flag in flags]
+    fit = all(flag is None or (isinstance(flag, bool | int | float) and flag in (0, 1)) for flag in plain)
+    return plain if fit else None
 
 
 def _said(record: Mapping[Any, Any], use: str, read: set[str]) -> str:
     """The first text, number or flag under one of the keys `ROLES_OF_COLUMNS[use]`, as text; "" if there is none.
 
-    The key is added to `read`.
+    An entry with the same text for each state counts as this text. The key is added to `read`.
     """
     for name in ROLES_OF_COLUMNS[use]:
         value = record.get(name)
+        if isinstance(value, list | tuple | np.ndarray) and len({*map(str, value)}) == 1 and np.ndim(value) == 1:
+            value = value[0]
         if isinstance(value, str | bool | int | float | np.generic):
             read.add(name)
             return str(value)
     return ""
 
 
-def _ended(flags: Any) -> bool:
-    return flags is not None and bool(np.any(np.asarray(flags, np.bool_)))
+def _ended(flags: Any, where: str, count: int) -> bool:
+    """Whether flags mark the end of an episode of `count` states: one flag, or one for each step or state.
+
+    Raises:
+        InputError: another number of flags, or a flag before the last.
+    """
+    if flags is None:
+        return False
+    ends = np.asarray(flags, np.bool_)
+    if ends.ndim == 0:
+        return bool(ends)
+    ends = ends.reshape(-1)
+    if len(ends) not in (count - 1, count):
+        raise InputError(f"{where}: {len(ends)} flags for {count} states; expected one for each step")
+    if (early := np.flatnonzero(ends[: count - 2])).size:
+        raise InputError(
+            f"{where}: flag {early[0] + 1} of {len(ends)} says that the episode ends, and it goes on; expected an end "
+            "in the last step alone: cut the episode there, or drop the flags"
+        )
+    return bool(ends.any())

@@ -104,17 +104,18 @@ def source_of(value: Any, name: str, columns: Columns = Columns()) -> Source:
 
 def _source(items: Iterable[Any], name: str) -> EpisodesSource:
     """The episodes of objects, mappings or arrays, with a note about the entries of mappings that are not read."""
-    episodes, unread = [], dict[str, None]()
+    episodes, unread, uses = [], dict[str, None](), dict[str, None]()
     for number, item in enumerate(items):
-        episode, left = _episode(item, f"{name}: episode {number}")
+        episode, left, words = _episode(item, f"{name}: episode {number}")
         episodes.append(episode)
         unread |= dict.fromkeys(left)
-    said = left_out([*unread])
+        uses |= dict.fromkeys([words])
+    said = "; ".join(filter(None, (*list(uses)[:1], left_out([*unread]))))
     return EpisodesSource(name, episodes, notes=[f"{name}: {said}"] if said else [])
 
 
-def _episode(item: Any, where: str) -> tuple[Episode, list[str]]:
-    """One episode from an object, a mapping or an array of states, and the entries of a mapping that are not read."""
+def _episode(item: Any, where: str) -> tuple[Episode, list[str], str]:
+    """One episode from an object, a mapping or an array of states; for a mapping, also the rest of `episode_of`."""
     if isinstance(item, Mapping):
         return episode_of(item, where)
     for states, actions, rewards in (("obs", "acts", "rews"), ("observations", "actions", "rewards")):
@@ -126,7 +127,7 @@ def _episode(item: Any, where: str) -> tuple[Episode, list[str]]:
             return episode_of({key: value for key, value in known.items() if value is not None}, where)
     if isinstance(item, str | bytes | int | float) or not isinstance(item, Sequence | np.ndarray):
         raise InputError(f"{where}: {type(item).__name__} {str(item)[:40]!r}; expected {EXPECTED}")
-    return Episode(states_of(item, where), where), []
+    return Episode(states_of(item, where), where), [], ""
 
 
 def _of_array(array: NDArray[Any], name: str) -> EpisodesSource:

@@ -158,7 +158,9 @@ def test_a_last_next_observation_that_is_no_state_is_left_out_with_the_last_acti
     assert found.notes == ("experts: left out: next_observation",)
 
 
-@pytest.mark.parametrize("flags", [[None, True, False, True], np.array([0, 1, 0, 1], bool)])
+@pytest.mark.parametrize(
+    "flags", [[None, True, False, True], np.array([0, 1, 0, 1], bool), [0, 1, 0, 1], np.eye(4)[1] + np.eye(4)[3]]
+)
 def test_an_episode_marks_its_goal_states(flags: Any) -> None:
     first, second = read(
         [{"observations": walks()[0], "goal": flags}, {"observations": walks()[1], "goal": [None] * 4}]
@@ -167,12 +169,59 @@ def test_an_episode_marks_its_goal_states(flags: Any) -> None:
     assert second.goals is None
 
 
-@pytest.mark.parametrize("flags", [[False, False, True], [0, 0, 1, 0], [0.5, 0.5], np.array([True]), "reach"])
+@pytest.mark.parametrize("flags", [[0, 0, 1], [0, 0, 2, 0], [0.5, 0.5], np.array([True]), [3], "reach"])
 def test_what_may_be_something_else_than_a_flag_for_each_state_is_left_out(flags: Any) -> None:
     found = in_memory((), [path(walks()[0], goal=flags)], ())
     assert found is not None
     assert found[0].goals is None
     assert found.notes == ("experts: left out: goal",)
+
+
+@pytest.mark.parametrize(
+    ("key", "flags", "said"),
+    [
+        ("goal", [False, False, True], r"episode 0, goal: 3 flags for 4 states; expected one for each state"),
+        ("terminations", np.array([True, False]), r"episode 0, terminations: 2 flags for 4 states; expected one"),
+        ("truncations", [False, True, False], r"episode 0, truncations: flag 2 of 3 says that the episode ends"),
+        ("done", np.array([[True], [False], [False], [False]]), r"episode 0, done: flag 1 of 4 says"),
+    ],
+)
+def test_flags_that_do_not_fit_an_episode_are_refused(key: str, flags: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        read([{"observations": walks()[0], key: flags}])
+
+
+@pytest.mark.parametrize("flags", [True, np.True_, [False, False, True], np.array([False, False, True, True])])
+def test_one_flag_or_a_flag_for_each_step_or_state_ends_an_episode(flags: Any) -> None:
+    (first,) = read([{"observations": walks()[0], "done": flags}])
+    assert first.trajectory.terminated
+
+
+def test_entries_beside_named_parts_are_read_as_columns_of_a_table_are() -> None:
+    """A true reward, an end, an outcome or a clock among the parts would tell experts by itself."""
+    rows = walks()[0]
+    parts = {"x": rows[:, 0], "y": rows[:, 1]}
+    told = {"reward": [0.0, 0.0, 1.0, 0.0], "done": [False, False, True], "action": [2, 1, 2], "goal": [0, 0, 0, 1]}
+    words = {"instruction": ["go"] * 4, "task": "reach", "role": "expert"}
+    found = in_memory((), [parts | told | words | {"success": [0, 0, 0, 1], "t": [0, 1, 2, 3]}], ())
+    assert found is not None
+    (first,) = found
+    assert found.metadata.fields == ("x", "y")
+    np.testing.assert_array_equal(first.trajectory.states, rows[:, :2])
+    assert first.trajectory.rewards is not None
+    assert first.trajectory.rewards.tolist() == [0.0, 0.0, 1.0]
+    assert first.trajectory.actions is not None
+    assert first.trajectory.actions.tolist() == [2, 1, 2]
+    assert (first.trajectory.terminated, first.goals) == (True, (3,))
+    assert (first.trajectory.extra_info, first.task) == ("go", "reach")
+    assert found.notes == (
+        "experts: states are 'x', 'y'; 'reward', 'done', 'action', 'goal', 'instruction', 'task', 'role' read beside "
+        "them; left out: success, t",
+    )
+    (record,) = read([{"arm": rows, "goal": rows[:, :2], "reward": np.zeros(3)}])
+    assert set(record.trajectory.states.parts) == {"arm", "goal"}  # a goal of numbers is something to see
+    with pytest.raises(InputError, match="episode 0: a dict of 'reward', 'done' alone; expected observations"):
+        read([{"reward": [0.0, 1.0], "done": [False, True]}])
 
 
 def test_what_is_not_read_of_an_episode_is_named() -> None:
