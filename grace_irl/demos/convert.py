@@ -18,8 +18,9 @@ from grace_irl.demos.memory import Memory
 from grace_irl.demos.scramble import ScrambleMap
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.source import Source
-from grace_irl.demos.trajectory import Demonstration, LabelRule, Role
+from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role
 from grace_irl.errors import InputError
+from grace_irl.states.vector import VECTOR
 
 MAP_NAME = "scramble.json"
 
@@ -209,8 +210,10 @@ def _copy(
     screenshots: Keep = "embed",
 ) -> Copied:
     header = _restated(opened.header, stated)
-    metadata = table.metadata(header.metadata) if table else header.metadata
     role = stated.role or role_of(opened.header, source)
+    if stated.fields is not None and header.metadata.fields:
+        _require_names(next(iter(opened.demonstrations(role, Memory().empty))), source, header.metadata)
+    metadata = table.metadata(header.metadata) if table else header.metadata
     trajectories = states = experts = unmarked = 0
     with open_writer(target, metadata, format, screenshots) as writer:
         for demonstration in opened.demonstrations(role, Memory().empty):
@@ -231,7 +234,25 @@ def _copy(
 def _restated(header: Header, stated: Stated) -> Header:
     about = {"environment": stated.environment, "label": stated.label, "fields": stated.fields}
     changed = {name: value for name, value in about.items() if value is not None}
+    if header.metadata.kind != VECTOR.name and stated.environment is not None:
+        changed.pop("fields", None)  # the names of the environment's vectors
     return replace(header, metadata=replace(header.metadata, **changed))  # type: ignore[arg-type]
+
+
+def _require_names(first: Demonstration, source: str | Path, metadata: Metadata) -> None:
+    """Check that stated names of a vector's components fit the states, before anything is written.
+
+    Raises:
+        InputError: the states are not vectors, or have another number of components.
+    """
+    if metadata.kind != VECTOR.name:
+        raise InputError(
+            f"{source}: names of fields for {metadata.state_kind.plural}; expected vectors: leave --fields out"
+        )
+    try:
+        metadata.state_kind.check_fields(first.trajectory.states, metadata.fields, str(source))
+    except InputError as error:
+        raise InputError(f"{error}: correct --fields, or the --env that names them") from None
 
 
 def _first(source: Source, path: str | Path) -> Demonstration:

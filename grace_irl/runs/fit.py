@@ -181,11 +181,8 @@ def resume(
         require_compatible(began, config, store)
         if vouched is None:
             require_effect(config, changed(began, config, sets, flags), "" if parts.proposer is not None else None)
-        if not in_memory and not config.data.files and method_of(config).needs.demonstrations:
-            raise InputError(
-                f"{folder}: the run began with demonstrations in memory; expected them again: grace_irl.fit(resume="
-                f"{str(folder)!r}, demos=…)"
-            )
+        if not in_memory:
+            require_files(folder, config)
         if parts.proposer is None and config.proposer.name not in proposers.PROPOSERS:
             raise InputError(
                 f"{folder}: the run began with a proposer of the caller's own, {config.proposer.name}; expected it "
@@ -215,6 +212,19 @@ def resume(
         store.set_final_fates([], 0, 0)
         store.add_event("resumed", f"grace-irl {__version__}, sandbox tier {sandbox.tier}")
         return _work(folder, config, labelling, evaluator, sandbox, store, parts)
+
+
+def require_files(folder: Path, config: Config) -> None:
+    """Check that the settings of a run name its demonstrations. They do not if these were objects in memory.
+
+    Raises:
+        InputError: the settings name no demonstrations, and the method needs some.
+    """
+    if not config.data.files and method_of(config).needs.demonstrations:
+        raise InputError(
+            f"{folder}: the run began with demonstrations in memory; expected them again: grace_irl.fit(resume="
+            f"{str(folder)!r}, demos=…)"
+        )
 
 
 _OLDER = {1: f", whose held-out accuracies are each at the {BEST_HERE}"}

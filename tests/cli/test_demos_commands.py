@@ -204,6 +204,30 @@ def test_convert_names_the_fields(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert metadata.fields[:2] == ("z_torso", "angle_torso")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--fields", "a,b"], "2 names of fields for states of 11 numbers; expected one each: correct --fields"),
+        (["--env", "Walker2d-v5"], "17 names of fields for states of 11 numbers"),
+    ],
+)
+def test_convert_refuses_names_that_do_not_fit(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    np.savez(tmp_path / "a.npz", observations=np.zeros((3, 11)), episode_lengths=np.array([3]))
+    code, _, err = run(
+        capsys, "demos", "convert", tmp_path / "a.npz", tmp_path / "a.parquet", "--role", "expert", *arguments
+    )
+    assert (code, said in err) == (2, True)
+    assert not (tmp_path / "a.parquet").exists()
+    np.savez(tmp_path / "g.npz", observations=np.zeros((3, 5, 5, 3), np.int64), episode_lengths=np.array([3]))
+    code, _, err = run(
+        capsys, "demos", "convert", tmp_path / "g.npz", tmp_path / "g.parquet", "--role", "expert", *arguments
+    )
+    assert code == (0 if "--env" in arguments else 2), err
+    assert (tmp_path / "g.parquet").exists() == (code == 0)
+
+
 def test_collect(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     pytest.importorskip("minigrid")
     from grace_irl.rl.collect import EpisodeTally, collect

@@ -146,6 +146,20 @@ def test_with_a_goal_the_policy_is_named_that_looks_most_like_an_expert(
     assert told in capsys.readouterr().out
 
 
+def test_the_searches_of_a_finished_expansion_are_not_reshaped_later(tmp_path: Path) -> None:
+    run = begun(tmp_path / "run", FakeLearner())
+    kept = (run.folder / "rounds/0/run/config.toml").read_bytes()
+    with pytest.raises(InputError, match=r"--reshape is 2 and was 0 .* --start-from \S+reward.py --reshape N"):
+        resume(run.folder, {"search.reshape": 2}, parts=parts(), learner=FakeLearner())
+    assert (run.folder / "rounds/0/run/config.toml").read_bytes() == kept
+
+
+def test_demonstrations_in_memory_are_asked_for_again(tmp_path: Path) -> None:
+    run = begun(tmp_path / "run", FakeLearner())
+    with pytest.raises(InputError, match=r"began with demonstrations in memory; expected them again: grace_irl\.fit"):
+        resume(run.folder, learner=FakeLearner())
+
+
 def test_the_favourite_is_paid_most_an_episode_or_reaches_the_goal_most_often(tmp_path: Path) -> None:
     """Long episodes of middling states are paid more than short ones of good states; the later one of equals is it."""
     reward = tmp_path / "reward.py"

@@ -18,6 +18,7 @@ complete round.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -33,7 +34,7 @@ from grace_irl.runs import acting, proposers
 from grace_irl.runs import fit as fits
 from grace_irl.runs.acting import authorised
 from grace_irl.runs.caller import Parts
-from grace_irl.runs.config import located, resolve, to_toml
+from grace_irl.runs.config import flat, located, resolve, to_toml
 from grace_irl.runs.data import load_data, with_sample
 from grace_irl.runs.effects import changed, require_effect
 from grace_irl.runs.expand.expanding import Expanding, place_of
@@ -166,6 +167,8 @@ def resume(
                     f"{folder}: --{name} is {now!r} and was {before or 'not given'!r} when the expansion began; "
                     "expected no change: all rounds have the labels that it began with: start a new one"
                 )
+        if parts.demonstrations is None:
+            fits.require_files(folder, config)
         demonstrations = parts.demonstrations or load_data(config.data)
         demonstrations = with_rule(demonstrations, chosen_rule(config, demonstrations).rule)
         learner = learner or _learner(config, parts)
@@ -174,6 +177,7 @@ def resume(
         parts = replace(parts, whole=folder, reason=parts.reason or "as the expansion began")
         if done and config != began:  # else `fits.resume` checks and keeps the changes
             require_changeable(began, config.model_copy(update={"expand": began.expand}))
+            _require_same_reshaping(folder, began, config)
             _keep(first, config)
         with _part_of(folder):
             run = (
@@ -212,6 +216,21 @@ def _keep(first: Path, config: Config) -> None:
     with closing(Store(paths.database)) as store:
         write_atomically(paths.config, to_toml(config))
         own(paths.database, store, config)
+
+
+def _require_same_reshaping(folder: Path, began: Config, config: Config) -> None:
+    """Refuse to reshape an expansion with complete rounds: its searches are over, and later ones have other negatives.
+
+    Raises:
+        InputError: `search.reshape` differs from the value that the expansion began with.
+    """
+    before, now = (flat(each).get("search.reshape") for each in (began, config))
+    if now != before:
+        raise InputError(
+            f"{folder}: --reshape is {now} and was {before} when the expansion began; expected no change, since its "
+            f"search is over: fit its demonstrations with --start-from {shlex.quote(str(RunPaths(folder).reward))} "
+            "--reshape N --population 1 --generations 0"
+        )
 
 
 def _lasting(expand: ExpandConfig) -> ExpandConfig:
