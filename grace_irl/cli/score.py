@@ -50,7 +50,8 @@ def score(
 
     config = resolve(flags=given)
     if not config.data.files:
-        raise InputError("no demonstrations; expected --demos PATH…")
+        alone = "negatives alone" if config.data.negatives else "no demonstrations"
+        raise InputError(f"{alone}; expected experts, too: --demos PATH… or --experts PATH…")
     found = scores.score(
         reward,
         open_data(config.data),

@@ -62,6 +62,11 @@ def in_memory(
         for name, (value, role) in given.items()
         for source in _sources(value, name, memory, kind, columns)
     ]
+    if any(role is None and source.header.role is None and str(source.path) == "demos" for source, role in wanted):
+        raise InputError(
+            "demos: episodes without a role; expected the arguments experts and negatives in place of demos, or a role "
+            "in each episode: the key 'role' of a dict, the column 'label' of a table"
+        )
     paths = [path for name, (value, _) in given.items() if named[name] for path in _paths(value)]
     return OpenSet(wanted, kind, memory, passed_over(paths)).all()
 

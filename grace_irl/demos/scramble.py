@@ -31,6 +31,8 @@ CONSONANTS, VOWELS = "bdfgklmnprstvz", "aeiou"
 SYLLABLES = 3
 TRIES = 100
 """Maximum number of attempts to invent a word with a given number of syllables. After that, words get one more."""
+SCRAMBLED = "scrambled"
+"""The view (`Metadata.view`) of scrambled copies. No environment has it."""
 
 
 NO_MAP = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
@@ -84,7 +86,7 @@ class ScrambleMap:
     def metadata(self, metadata: Metadata) -> Metadata:
         """The metadata of a scrambled copy: no environment, meaningless field names, and the same label rule."""
         fields, rule = self.scrambler.fields, rule_of(metadata, self.scrambler.old_parts)
-        return replace(metadata, fields=fields, environment="", view="scrambled", label=rule)
+        return replace(metadata, fields=fields, environment="", view=SCRAMBLED, label=rule)
 
     def apply(self, demonstration: Demonstration) -> Demonstration:
         """The scrambled copy of one demonstration. New words are added to the map.

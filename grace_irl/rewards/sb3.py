@@ -108,7 +108,7 @@ class RewardVecEnv(VecEnvWrapper):
 
     def step_async(self, actions: NDArray[Any]) -> None:
         """Store the actions, because some programs use them, and start the step."""
-        self._actions = actions
+        self._actions = np.asarray(actions)
         self.venv.step_async(actions)
 
     def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:

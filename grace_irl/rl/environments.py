@@ -49,6 +49,10 @@ def _unknown(environment: Any) -> str:  # noqa: ARG001
     return ""
 
 
+class UnknownEnvironmentError(InputError):
+    """An id under which no environment is registered."""
+
+
 @dataclass(frozen=True)
 class FunctionView:
     """A `StateView` made of functions.
@@ -296,7 +300,7 @@ def make(
     except gymnasium.error.DependencyNotInstalled as error:
         raise InputError(f"{environment_id}: {error}; install the extra, pip install 'grace-irl[rl]'") from None
     except (gymnasium.error.Error, ImportError, ValueError) as error:  # `module:Name-v0` may raise the last two
-        raise InputError(
+        raise UnknownEnvironmentError(
             f"{environment_id}: no such environment ({error}); expected a Gymnasium id such as "
             "BabyAI-GoToObj-v0 or Hopper-v5"
         ) from None

@@ -12,10 +12,11 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
+from grace_irl.demos.scramble import SCRAMBLED
 from grace_irl.demos.trajectory import Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.rewards.view import StateView
-from grace_irl.rl.environments import is_adapter, make, names_code, quiet
+from grace_irl.rl.environments import UnknownEnvironmentError, is_adapter, make, names_code, quiet
 from grace_irl.rl.observers import OBSERVERS, observed_kinds
 
 NEWEST = "v5"
@@ -168,7 +169,15 @@ def environment_for(demonstrations: Demonstrations, name: str = "", *, max_steps
     if metadata.state_kind.named_fields and not is_adapter(chosen):
         chosen, options = layout(chosen, first.states.shape[1])
     found = EnvironmentSpec(chosen, max_steps, options, metadata.kind)
-    require_alike(chosen, found, metadata, first)
+    try:
+        require_alike(chosen, found, metadata, first)
+    except UnknownEnvironmentError as error:
+        if name:
+            raise
+        raise InputError(
+            f"the demonstrations name the environment {chosen!r}: {error}; if it is a function of yours, give --env "
+            "FILE.py:FUNCTION"
+        ) from None
     return found
 
 
@@ -195,10 +204,16 @@ def require_alike(
     if not is_adapter(chosen) or metadata.fields:
         pairs.append(("fields", ", ".join(metadata.fields), ", ".join(found.fields)))
     problem = next((pair for pair in pairs if pair[1] and pair[2] and pair[1] != pair[2]), None)
-    recorded = "the environment and view that they were recorded in: choose another --env, or convert them"
+    recorded = "the environment and view that they were recorded in: choose another environment, or convert them"
     if problem is not None:
         what, theirs, ours = problem
-        raise InputError(f"{chosen}: its {what} are {ours}, and the demonstrations have {theirs}; expected {recorded}")
+        if theirs == SCRAMBLED:
+            raise InputError(
+                f"{chosen}: the demonstrations are a scrambled copy, and no environment gives such states; expected "
+                "the demonstrations that were scrambled"
+            )
+        found_here = f"its {what} {'is' if what == 'view' else 'are'} {ours}"
+        raise InputError(f"{chosen}: {found_here}, and the demonstrations have {theirs}; expected {recorded}")
     shown = kind.online([state])
     if kind.signature(shown) != kind.signature(first.states):
         raise InputError(f"{chosen}: {kind.unlike(shown, first.states, 'the demonstrations')}, as in {recorded}")

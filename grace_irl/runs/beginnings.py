@@ -115,6 +115,21 @@ def given_of(store: Store, config: Config) -> tuple[GivenProgram, ...]:
     return programs_of(config.proposer.start_from, method_of(config).width(config)) if kept is None else kept
 
 
+def failed_of(store: Store, given: Sequence[GivenProgram]) -> list[str]:
+    """A line for each given program that fails in this run, with the reason. `Given` answers the first requests."""
+    if not given:
+        return []
+    told, records = store.told(), store.records()
+    lines = []
+    for index, each in enumerate(given):
+        result = told.get(index)
+        record = records.get(result.program_id) if result and result.program_id else None
+        if record is not None and not record.evaluation.valid:
+            why = f"{record.evaluation.status}: {' '.join(record.evaluation.message.split())[:200]}"
+            lines.append(f"--start-from {each.origin}: its program fails here, so nothing began with it ({why})")
+    return lines
+
+
 def seen_of(store: Store) -> Seen | None:
     """The stored `Seen` of a run; None if there is none.
 

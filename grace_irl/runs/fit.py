@@ -22,6 +22,7 @@ from grace_irl.runs import labelling as labellings
 from grace_irl.runs.acting import authorised, plain_acting
 from grace_irl.runs.auditing import audited, store_audit, with_seen
 from grace_irl.runs.beginnings import (
+    failed_of,
     given_of,
     programs_of,
     require_readable,
@@ -287,7 +288,8 @@ def _searched(
     budget = Budget(config.stop, FRUITLESS_POPULATIONS * method_of(config).width(config))
     meter = Meter(store, budget, Prices(config.model.price_in, config.model.price_out), parts.spent)
     bench = replace(bench, limit=meter.limit, keep=meter.keep)
-    proposer = proposers.proposer(config, bench, given_of(store, config), parts.proposer)
+    given = given_of(store, config)
+    proposer = proposers.proposer(config, bench, given, parts.proposer)
     paths = RunPaths(folder)
     again = parts.again(folder)
 
@@ -344,7 +346,7 @@ def _searched(
         raise failure.saved(again) from error
     finally:
         opened.close()
-    for line in _unchosen(store, config, bench.problem):
+    for line in (*failed_of(store, given), *_unchosen(store, config, bench.problem)):
         if parts.reason:  # a round of an expansion, or a job of a comparison
             store.add_event("note", line)
         else:

@@ -25,8 +25,10 @@ def require_demonstrations(config: Config) -> None:
         InputError: no demonstrations are named. If the method also takes a task, the message mentions `--task`.
     """
     chosen = method_of(config)
-    if config.data.files or config.data.negatives or not chosen.needs.demonstrations:
+    if config.data.files or not chosen.needs.demonstrations:
         return
+    if config.data.negatives:
+        raise InputError("negatives alone; expected experts, too: --demos PATH… or --experts PATH…")
     expected = "--demos PATH…, such as the folder that grace-irl example writes"
     if chosen.with_task is None:
         raise InputError(f"no demonstrations; expected {expected}")

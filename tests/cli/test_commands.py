@@ -123,6 +123,16 @@ def test_score(fitted: tuple[Path, dict[str, Any]], demos: Path, capsys: pytest.
     assert "accuracy" in capsys.readouterr().out
 
 
+def test_negatives_alone_are_told_what_lacks(
+    fitted: tuple[Path, dict[str, Any]], demos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in (["score", str(fitted[0] / "reward.py")], ["fit", "--out", str(tmp_path / "run")]):
+        assert main([*command, "--negatives", str(demos)]) == 2
+        said = capsys.readouterr().err
+        assert said.strip().endswith("negatives alone; expected experts, too: --demos PATH… or --experts PATH…")
+    assert not (tmp_path / "run").exists()
+
+
 def test_show(fitted: tuple[Path, dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> None:
     folder, found = fitted
     assert main(["show", str(folder), "--json"]) == 0

@@ -55,7 +55,8 @@ def test_each_episode_has_an_object_of_its_own_in_every_sub_environment(tmp_path
     venv = wrapped(tmp_path, STEPS, trust=trust)
     venv.reset()
     for at in range(20):
-        _, rewards, _, infos = venv.step(np.zeros(3, np.int64))
+        actions: Any = [0, 0, 0] if at % 2 else np.zeros(3, np.int64)
+        _, rewards, _, infos = venv.step(actions)
         for number, lengths in enumerate(LENGTHS):
             episode, step = expected(lengths, at + 1)[-1]
             assert rewards[number] == 1000 * (episode % 2) + step  # the instruction of every second one has a letter

@@ -111,10 +111,12 @@ def test_older_data_in_a_newer_environment_is_said_so() -> None:
             "",
             "states of 4 numbers beside the demonstrations with 5; expected one width, as in the",
         ),
-        (data("Hopper-v5", view="pixels"), "", "its view are vector|view"),
+        (data("Hopper-v5", view="pixels"), "", "its view is vector|view"),
         (data("Hopper-v5", fields=tuple("abcdefghijk")), "", "its fields are z_torso"),
         (Demonstrations(Metadata("vector", environment="Hopper-v5")), "", "no demonstrations"),
-        (data("No-v0"), "", "no such environment"),
+        (data("No-v0"), "", "name the environment 'No-v0': .*no such environment.*, give --env FILE.py:FUNCTION"),
+        (data("Hopper-v5"), "No-v0", "^No-v0: no such environment"),
+        (data("", view="scrambled"), "Hopper-v5", "are a scrambled copy, and no environment gives such states"),
         *(
             (SCREENS, name, "are screens, which no environment here gives, so no policy can be")
             for name in ("", "Hopper-v5")

@@ -51,6 +51,15 @@ def test_given_files_are_tried_first_and_the_rest_is_proposed(tmp_path: Path) ->
     assert sources[1:] == first_sources(plain)[1:]
 
 
+def test_a_given_program_that_fails_is_named_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(CONSTANT.replace("return 4.0", "return state[99]"))
+    (tmp_path / "good.py").write_text(CONSTANT)
+    run = run_in(tmp_path / "run", **{"proposer.start_from": (str(tmp_path / "mine.py"), str(tmp_path / "good.py"))})
+    (line,) = [note for note in run.notes if note.startswith("--start-from")]
+    assert line.startswith(f"--start-from {tmp_path / 'mine.py'}: its program fails here, so nothing began with it (")
+    assert "IndexError" in line
+
+
 @pytest.mark.parametrize("seeded", [False, True])
 def test_the_synthesiser_begins_with_its_best_program_behind_given_ones(seeded: bool, tmp_path: Path) -> None:
     mine = [tmp_path / f"{number}.py" for number in range(2)]

@@ -224,6 +224,12 @@ def test_entries_beside_named_parts_are_read_as_columns_of_a_table_are() -> None
         read([{"reward": [0.0, 1.0], "done": [False, True]}])
 
 
+def test_demos_in_memory_need_roles() -> None:
+    with pytest.raises(InputError, match="^demos: episodes without a role; expected the arguments experts and negatives"):
+        in_memory([walks()[0]], (), ())
+    assert in_memory([path(walks()[0], role="expert")], (), ()) is not None
+
+
 def test_what_is_not_read_of_an_episode_is_named() -> None:
     found = in_memory((), [path(walks()[0], goal=[0.5, 0.5], image_obs=[], task="go", infos={})], ())
     assert found is not None
