@@ -38,8 +38,7 @@ LEVELS = {
     "OpenTwoDoors": ("BabyAI-OpenTwoDoors-v0", 300_000, 3),
 }
 """Level, environment steps of each run, and number of reshaped versions: if the goal is seldom met by
-chance, GRACE's reward says how near it is, too, and its policies are paid for progress. The last level takes two steps,
-in order."""
+chance, GRACE's reward says how near it is, too. The last level takes two steps, in order."""
 FEW, MANY = 8, 200
 GROUPS = ((FEW, ("grace", "bc", "ppo-true")), (MANY, ("gail", "airl")))
 """Number of experts, and the methods that learn from them."""

@@ -299,8 +299,7 @@ class ExpandConfig(Section):
         "(`grace_irl.rewards.scale`). `auto` is `soft` if all expert states are positive: it is above 0 everywhere, so "
         "that ending an episode early, which experts do not do, never pays. If only goal states are positive, `auto` "
         "is `guided`: it pays rewards above the threshold or below 0 as they are; other rewards are earned once, by "
-        "the step that reaches the state, and lost by the step that leaves it. For a reshaped reward it is `progress`: "
-        "it pays the rise of all rewards.",
+        "the step that reaches the state, and lost by the step that leaves it. `progress` pays the rise of all.",
     )
     reshape: int = setting(
         3,

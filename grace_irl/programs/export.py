@@ -166,11 +166,6 @@ def label_of(source: str) -> LabelRule | Literal[""]:
     return next((rule for rule in get_args(LabelRule) if rule == named), "")
 
 
-def reshaped(source: str) -> bool:
-    """Whether an exported program is a reshaped version of another one. The file is not run."""
-    return _fact(source, "lineage").partition(" <- ")[0].endswith(" (reshape)")
-
-
 def _fact(source: str, name: str) -> str:
     """The text behind `name:` in the docstring of an exported file; "" if there is none."""
     said, _ = _take_docstring(normalised(source))

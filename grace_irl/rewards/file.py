@@ -15,7 +15,7 @@ from grace_irl.demos.trajectory import LabelRule
 from grace_irl.errors import GraceError, InputError
 from grace_irl.keyworded import in_keywords
 from grace_irl.notebook import near, shown
-from grace_irl.programs.export import calibration_of, fields_of, label_of, reads_of, reshaped, threshold_of
+from grace_irl.programs.export import calibration_of, fields_of, label_of, reads_of, threshold_of
 from grace_irl.programs.parsing import canonical, unseen
 from grace_irl.programs.parts import Shape, difference, unfit
 from grace_irl.rewards.runner import InProcessRunner, OnlineReward, RewardRunner, SandboxedRunner, trusted_candidate
@@ -240,7 +240,7 @@ class RewardFile:
     def form_by(self, rule: LabelRule | Literal[""] = "") -> Form:
         """The form in which a learner gets the reward by default. It follows from the label rule (docs/training.md).
 
-        With the rule "all", it is "soft". With "last" and "goal", it is "guided", but "progress" for a reshaped reward.
+        With the rule "all", it is "soft". With "last" and "goal", it is "guided".
         It is "raw" if the rule is unknown, if the file has no calibration, or if "guided" lacks a threshold. Searches
         that judge programs by their policies write no calibration.
 
@@ -252,8 +252,6 @@ class RewardFile:
             return "raw"
         if rule == "all":
             return "soft"
-        if reshaped(self.source):
-            return "progress"
         return "raw" if self.threshold is None else "guided"
 
     def _require_states(self, environment: Any, space: Any) -> None:

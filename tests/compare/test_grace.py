@@ -112,12 +112,12 @@ def test_a_stated_form_is_that_of_all_rewards_that_demonstrations_judge(task: st
 @pytest.mark.parametrize(
     ("flags", "form"),
     [
-        ({"search.reshape": 2}, "progress"),
+        ({"search.reshape": 2}, "guided"),
         ({"search.reshape": 2, "expand.form": "raw"}, "raw"),
     ],
     ids=["reshaped", "as stated"],
 )
-def test_a_reshaped_reward_pays_for_progress_unless_a_form_is_stated(
+def test_a_reshaped_reward_is_guided_unless_a_form_is_stated(
     flags: dict[str, object], form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from grace_irl.rl import learning

@@ -106,13 +106,11 @@ NUMBER = "class Reward:\n    def reward_fn(self, state): return float(state[1])\
     [
         ({"label": "all (…)"}, (2.0, -3.0, 1.5), "soft"),
         ({"label": "last (…)"}, (2.0, -3.0, 1.5), "guided"),
-        ({"label": "goal (…)", "lineage": "b (mutate) <- a (reshape)"}, (2.0, -3.0, 1.5), "guided"),
-        ({"label": "goal (…)", "lineage": "a (reshape) <- b (mutate)"}, (2.0, -3.0, 1.5), "progress"),
+        ({"label": "goal (…)", "lineage": "a (reshape) <- b (mutate)"}, (2.0, -3.0, 1.5), "guided"),
         ({"label": "all (…)", "lineage": "a (reshape) <- b (mutate)"}, (2.0, -3.0, 1.5), "soft"),
         ({}, (2.0, -3.0, 1.5), "raw"),
         ({"label": "last (…)"}, (2.0, -3.0, None), "raw"),
         ({"label": "all (…)"}, (2.0, -3.0, None), "soft"),
-        ({"label": "goal (…)", "lineage": "a (reshape)"}, (2.0, -3.0, None), "progress"),
         ({"label": "any (…)"}, (2.0, -3.0, 1.5), "raw"),
         ({"label": " (…)"}, (2.0, -3.0, 1.5), "raw"),
         ({"label": "all (…)"}, (None, 0.0, None), "raw"),  # a search that trains policies judges the raw reward

@@ -74,7 +74,7 @@ class Proposes:
 
 
 class Walker:
-    """Reaches the goal only where it was paid for its progress.
+    """Reaches the goal only where it was paid for coming nearer.
 
     Args:
         learns: share of a shaped policy's rollouts that reach the goal, round by round.
@@ -101,8 +101,7 @@ class Walker:
         self._call()
         shaped = "0.4 * state[0]" in reward.read_text()
         found = load_reward(reward)
-        unshaped = "soft" if label_of(found.source) == "all" else "guided"
-        assert found.form == ("progress" if shaped else unshaped)
+        assert found.form == ("soft" if label_of(found.source) == "all" else "guided")
         self.trained.append((str(reward.relative_to(folder.parents[2])), initial is not None, shaped))
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "policy").write_text(str(self.learns[int(folder.parent.name) - 2] if shaped else 0.0))

@@ -225,7 +225,9 @@ def test_entries_beside_named_parts_are_read_as_columns_of_a_table_are() -> None
 
 
 def test_demos_in_memory_need_roles() -> None:
-    with pytest.raises(InputError, match="^demos: episodes without a role; expected the arguments experts and negatives"):
+    with pytest.raises(
+        InputError, match=r"^demos: episodes without a role; expected the arguments experts and negatives"
+    ):
         in_memory([walks()[0]], (), ())
     assert in_memory([path(walks()[0], role="expert")], (), ()) is not None
 
