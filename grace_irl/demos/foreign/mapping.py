@@ -247,7 +247,7 @@ def _ended(flags: Any, where: str, count: int) -> bool:
     """Whether flags mark the end of an episode of `count` states: one flag, or one for each step or state.
 
     Raises:
-        InputError: another number of flags, or a flag before the last.
+        InputError: another number of flags, or a flag that is on before others that are off. The last may be off.
     """
     if flags is None:
         return False
@@ -257,9 +257,10 @@ def _ended(flags: Any, where: str, count: int) -> bool:
     ends = ends.reshape(-1)
     if len(ends) not in (count - 1, count):
         raise InputError(f"{where}: {len(ends)} flags for {count} states; expected one for each step")
-    if (early := np.flatnonzero(ends[: count - 2])).size:
+    on = np.flatnonzero(ends)
+    if on.size and not ends[on[0] : -1].all():
         raise InputError(
-            f"{where}: flag {early[0] + 1} of {len(ends)} says that the episode ends, and it goes on; expected an end "
+            f"{where}: flag {on[0] + 1} of {len(ends)} says that the episode ends, and it goes on; expected an end "
             "in the last step alone: cut the episode there, or drop the flags"
         )
-    return bool(ends.any())
+    return bool(on.size)

@@ -182,7 +182,7 @@ def test_what_may_be_something_else_than_a_flag_for_each_state_is_left_out(flags
     [
         ("goal", [False, False, True], r"episode 0, goal: 3 flags for 4 states; expected one for each state"),
         ("terminations", np.array([True, False]), r"episode 0, terminations: 2 flags for 4 states; expected one"),
-        ("truncations", [False, True, False], r"episode 0, truncations: flag 2 of 3 says that the episode ends"),
+        ("truncations", [True, False, False], r"episode 0, truncations: flag 1 of 3 says that the episode ends"),
         ("done", np.array([[True], [False], [False], [False]]), r"episode 0, done: flag 1 of 4 says"),
     ],
 )
@@ -191,7 +191,9 @@ def test_flags_that_do_not_fit_an_episode_are_refused(key: str, flags: Any, said
         read([{"observations": walks()[0], key: flags}])
 
 
-@pytest.mark.parametrize("flags", [True, np.True_, [False, False, True], np.array([False, False, True, True])])
+@pytest.mark.parametrize(
+    "flags", [True, np.True_, [False, False, True], np.array([False, False, True, True]), [False, True, False]]
+)
 def test_one_flag_or_a_flag_for_each_step_or_state_ends_an_episode(flags: Any) -> None:
     (first,) = read([{"observations": walks()[0], "done": flags}])
     assert first.trajectory.terminated
