@@ -133,11 +133,12 @@ def convert(
     require_one_of("--label", label, get_args(LabelRule))
     require_one_of("--screenshots", screenshots, get_args(Keep))
     named = None if fields is None else fields_named(fields)
+    usual: tuple[str, ...] = ()
     if named is None and environment is not None:
         from grace_irl.rl.views import vector_fields
 
-        named = vector_fields(environment) or None
-    stated = Stated(cast("Role | None", role), task, environment, cast("LabelRule | None", label), named, kind)
+        usual = vector_fields(environment)
+    stated = Stated(cast("Role | None", role), task, environment, cast("LabelRule | None", label), named, usual, kind)
     columns = chosen_columns(state_columns, episode_column)
     to, keep = cast("Format | None", format_), cast("Keep", screenshots)
     copied = convert_files(source, target, to, stated, keep, columns, force=force)

@@ -38,8 +38,8 @@ def require_effect_on_searches(settings: Settings, given: Mapping[str, str]) -> 
     form = settings.fit.expand.form
     if "expand.form" in given and searches and all(each.expand.form != form for each in searches.values()):
         raise InputError(
-            f"{given['expand.form']}: no effect, since policies judge the rewards of {', '.join(searches)}, and are "
-            "paid them as they are; expected no form"
+            f"{given['expand.form']}: no effect, since policies that train on them as they are judge the rewards of "
+            f"{', '.join(searches)}; expected no form"
         )
     imitators = set(settings.comparison.methods) - {ORACLE, *searches}
     read = ("data.",) if imitators and OURS not in searches else ()

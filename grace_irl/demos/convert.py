@@ -35,6 +35,7 @@ class Stated:
         environment: Gymnasium id.
         label: label rule of the data.
         fields: names of a vector's components.
+        usual_fields: names of the components that vectors of the environment have, if the user gives none.
         kind: name of the states' kind, such as "grid". The shape and dtype of the states must allow this kind.
     """
 
@@ -43,6 +44,7 @@ class Stated:
     environment: str | None = None
     label: LabelRule | None = None
     fields: tuple[str, ...] | None = None
+    usual_fields: tuple[str, ...] = ()
     kind: str | None = None
 
 
@@ -211,7 +213,7 @@ def _copy(
 ) -> Copied:
     header = _restated(opened.header, stated)
     role = stated.role or role_of(opened.header, source)
-    if stated.fields is not None and header.metadata.fields:
+    if header.metadata.fields != opened.header.metadata.fields:
         _require_names(next(iter(opened.demonstrations(role, Memory().empty))), source, header.metadata)
     metadata = table.metadata(header.metadata) if table else header.metadata
     trajectories = states = experts = unmarked = 0
@@ -232,15 +234,16 @@ def _copy(
 
 
 def _restated(header: Header, stated: Stated) -> Header:
-    about = {"environment": stated.environment, "label": stated.label, "fields": stated.fields}
+    fields = stated.fields
+    if fields is None and stated.usual_fields and header.metadata.kind == VECTOR.name:
+        fields = stated.usual_fields
+    about = {"environment": stated.environment, "label": stated.label, "fields": fields}
     changed = {name: value for name, value in about.items() if value is not None}
-    if header.metadata.kind != VECTOR.name and stated.environment is not None:
-        changed.pop("fields", None)  # the names of the environment's vectors
     return replace(header, metadata=replace(header.metadata, **changed))  # type: ignore[arg-type]
 
 
 def _require_names(first: Demonstration, source: str | Path, metadata: Metadata) -> None:
-    """Check that stated names of a vector's components fit the states, before anything is written.
+    """Check that stated names of a vector's components fit the states, before the file is written.
 
     Raises:
         InputError: the states are not vectors, or have another number of components.

@@ -62,7 +62,7 @@ def in_memory(
         for name, (value, role) in given.items()
         for source in _sources(value, name, memory, kind, columns)
     ]
-    if any(role is None and source.header.role is None and str(source.path) == "demos" for source, role in wanted):
+    if not named.get("demos", True) and any(source.header.role is None for source, role in wanted if role is None):
         raise InputError(
             "demos: episodes without a role; expected the arguments experts and negatives in place of demos, or a role "
             "in each episode: the key 'role' of a dict, the column 'label' of a table"

@@ -175,7 +175,7 @@ def environment_for(demonstrations: Demonstrations, name: str = "", *, max_steps
         if name:
             raise
         raise InputError(
-            f"the demonstrations name the environment {chosen!r}: {error}; if it is a function of yours, give --env "
+            f"the environment that the demonstrations name: {error}; if it is a function of yours, give --env "
             "FILE.py:FUNCTION"
         ) from None
     return found

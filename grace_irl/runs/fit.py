@@ -346,7 +346,10 @@ def _searched(
         raise failure.saved(again) from error
     finally:
         opened.close()
+    told = {detail for _, kind, detail in store.events() if kind == "note"}
     for line in (*failed_of(store, given), *_unchosen(store, config, bench.problem)):
+        if line in told:  # in an earlier sitting
+            continue
         if parts.reason:  # a round of an expansion, or a job of a comparison
             store.add_event("note", line)
         else:

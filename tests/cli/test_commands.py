@@ -123,7 +123,7 @@ def test_score(fitted: tuple[Path, dict[str, Any]], demos: Path, capsys: pytest.
     assert "accuracy" in capsys.readouterr().out
 
 
-def test_negatives_alone_are_told_what_lacks(
+def test_negatives_alone_are_refused(
     fitted: tuple[Path, dict[str, Any]], demos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for command in (["score", str(fitted[0] / "reward.py")], ["fit", "--out", str(tmp_path / "run")]):

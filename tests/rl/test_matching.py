@@ -114,7 +114,11 @@ def test_older_data_in_a_newer_environment_is_said_so() -> None:
         (data("Hopper-v5", view="pixels"), "", "its view is vector|view"),
         (data("Hopper-v5", fields=tuple("abcdefghijk")), "", "its fields are z_torso"),
         (Demonstrations(Metadata("vector", environment="Hopper-v5")), "", "no demonstrations"),
-        (data("No-v0"), "", "name the environment 'No-v0': .*no such environment.*, give --env FILE.py:FUNCTION"),
+        (
+            data("No-v0"),
+            "",
+            "^the environment that the demonstrations name: No-v0: no such .*, give --env FILE.py:FUNCTION",
+        ),
         (data("Hopper-v5"), "No-v0", "^No-v0: no such environment"),
         (data("", view="scrambled"), "Hopper-v5", "are a scrambled copy, and no environment gives such states"),
         *(

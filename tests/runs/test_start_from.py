@@ -58,6 +58,8 @@ def test_a_given_program_that_fails_is_named_with_the_reason(tmp_path: Path) -> 
     (line,) = [note for note in run.notes if note.startswith("--start-from")]
     assert line.startswith(f"--start-from {tmp_path / 'mine.py'}: its program fails here, so nothing began with it (")
     assert "IndexError" in line
+    again = resume(run.folder, parts=Parts(vector_set(noise=0.05), ScriptedProposer(), InProcessSandbox()))
+    assert [note for note in again.notes if note.startswith("--start-from")] == [line]
 
 
 @pytest.mark.parametrize("seeded", [False, True])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.foreign.cells import WORDS
-from grace_irl.demos.foreign.columns import ACTION, EPISODE, INDEX, RESULTS, ROLES_OF_COLUMNS, STEP
+from grace_irl.demos.foreign.columns import ACTION, ROLES_OF_COLUMNS, is_aside, is_next
 from grace_irl.demos.foreign.episode import Episode, parts_of, rows_of
 from grace_irl.demos.foreign.flat import (
     ACTIONS,
@@ -29,10 +29,14 @@ SPOKEN = ("instruction", "task", "role", "split")
 """Uses of the entries of an episode that hold one value for the whole episode."""
 GOALS = ("achieved_goal", "desired_goal")
 """Parts of a state beside `observation`, in Gymnasium's environments with goals."""
+INFOS = ("info", "infos", "env_infos", "agent_infos")
+"""Names of entries that are never read."""
 
 
-def episode_of(record: Mapping[Any, Any], where: str) -> tuple[Episode, list[str], str]:
-    """The episode of a mapping, the names of the entries that are not read, and words about the use of the others.
+def episode_of(
+    record: Mapping[Any, Any], where: str, marks: Collection[str] | None = None
+) -> tuple[Episode, list[str], str]:
+    """The episode of a mapping, the names of the entries that are not read, and words about some others.
 
     If there are as many observations as actions, the state after the last action comes from the next observations. If
     they hold no such state, the last action is left out.
@@ -40,22 +44,24 @@ def episode_of(record: Mapping[Any, Any], where: str) -> tuple[Episode, list[str
     If the mapping has `GOALS` with a row for each observation, all of them are parts of the states. If it has no key
     for observations, its entries are parts of the states. For example, the keys "arm" and "camera" give states with
     the parts "arm" and "camera". Entries with the names that columns of tables have for rewards, ends, actions,
-    instructions, outcomes and so on are no parts, and the words say what they are read as; for other mappings the words
-    are "".
+    instructions, outcomes and so on are no parts. If there are such entries, the words name the parts and what is read
+    beside them. For other mappings, the words name flags of goal states that are numbers; else they are "".
 
     Args:
         record: the mapping.
         where: the episode, for messages.
+        marks: keys of goal states that hold flags (`goal_flags` of all episodes); None decides by this episode.
 
     Raises:
         InputError: an empty mapping, entries that cannot be used, or an end before the last step.
     """
     names = {names: first_name(names, record) for names in (OBSERVATIONS, NEXT, ACTIONS, REWARDS, TERMINALS, TIMEOUTS)}
+    marks = goal_flags([record]) if marks is None else marks
     known = {key: None if name is None else record[name] for key, name in names.items()}
     read = {name for name in names.values() if name is not None}
     named: dict[Any, Any] = {}
     if names[OBSERVATIONS] is None:
-        named = {name: part for name, part in record.items() if not _reserved(name, part)}
+        named = {name: part for name, part in record.items() if not _reserved(name, part, record, marks)}
         if not named:
             found = f"a dict of {', '.join(map(repr, record))} alone" if record else "an empty dict"
             raise InputError(f"{where}: {found}; expected observations, or an array for each part of the states")
@@ -71,6 +77,7 @@ def episode_of(record: Mapping[Any, Any], where: str) -> tuple[Episode, list[str
             read |= {f"next_{name}" for name in goals}
         read |= goals.keys()
     states = states_of(known[OBSERVATIONS], where)
+    before = length(states)
     actions = None if known[ACTIONS] is None else rows_of(known[ACTIONS], f"{where}, actions")
     if following is not None and (actions is None or len(actions) == length(states)):
         longer = _with_last(states, following, where)
@@ -82,6 +89,8 @@ def episode_of(record: Mapping[Any, Any], where: str) -> tuple[Episode, list[str
     # With as many actions as states, the state after the last action is unknown, so the last action is left out.
     whole = actions is None or len(actions) != count
     said = {use: _said(record, use, read) for use in SPOKEN}
+    marked_by, goals_at = _goal_states(record, marks, count, count > before, where)
+    read |= {marked_by} - {""}
     episode = Episode(
         states,
         where,
@@ -93,24 +102,46 @@ def episode_of(record: Mapping[Any, Any], where: str) -> tuple[Episode, list[str
         task=said["task"].strip() or "default",
         role=WORDS.get(role.lower(), role) if (role := said["role"].strip()) else None,
         split=said["split"].strip(),
-        goals=_goal_states(record, count, read, where),
+        goals=goals_at,
     )
     left = [str(name) for name in record if name not in read]
     uses = [str(name) for name in record if name in read and name not in named]
-    words = f"states are {', '.join(map(repr, map(str, named)))}" if named and (uses or left) else ""
-    return episode, left, words + (f"; {', '.join(map(repr, uses))} read beside them" if named and uses else "")
+    if named:
+        words = f"states are {', '.join(map(repr, map(str, named)))}" if uses or left else ""
+        return episode, left, words + (f"; {', '.join(map(repr, uses))} read beside them" if uses else "")
+    counted = goals_at is not None and np.asarray(record[marked_by]).dtype.kind in "iuf"
+    return episode, left, f"1 in {marked_by!r} marks a goal state" if counted else ""
 
 
-def _reserved(name: Any, part: Any) -> bool:
-    """Whether an entry beside the parts of states is no part itself, as with columns of tables of this name."""
-    text = str(name)
-    if isinstance(part, Mapping):
-        return text in (*NEXT, *ACTIONS)
+def goal_flags(records: Sequence[Any]) -> frozenset[str]:
+    """The keys of goal states that hold flags in all mappings among `records` that have them.
+
+    A target position may look like flags in some episodes, so all episodes decide together.
+    """
+    known = [record for record in records if isinstance(record, Mapping)]
+    return frozenset(
+        name
+        for name in ROLES_OF_COLUMNS["goal"]
+        if all(_flags(record[name]) is not None for record in known if name in record)
+    )
+
+
+def _reserved(name: Any, part: Any, record: Mapping[Any, Any], marks: Collection[str]) -> bool:
+    """Whether an entry beside the parts of states is no part itself, as with columns of tables of this name.
+
+    Names of outcomes, steps, episodes and words are reserved for values that are no rows of several numbers.
+    """
+    text = str(name).strip().lower()
     if text in ROLES_OF_COLUMNS["goal"]:
-        return _flags_of_goals(part) is not None
-    uses = (name for use in ROLES_OF_COLUMNS.values() for name in use)
-    columns = {*NEXT, *ACTIONS, *REWARDS, *TERMINALS, *TIMEOUTS, *uses, *RESULTS, *STEP, *EPISODE}
-    return text in columns or ACTION.fullmatch(text) is not None or INDEX.fullmatch(text) is not None
+        return text in marks
+    if text in (*NEXT, *ACTIONS, *INFOS) or is_next(text, [str(each) for each in record]):
+        return True
+    if isinstance(part, Mapping):
+        return False
+    if text in (*REWARDS, *TERMINALS, *TIMEOUTS) or ACTION.fullmatch(text) is not None:
+        return True
+    shape = _shape(part)
+    return is_aside(text) and (len(shape) < 2 or shape[1:] == (1,))
 
 
 def states_of(value: Any, where: str) -> Rows:
@@ -193,34 +224,44 @@ def _joined(rows: NDArray[Any], following: NDArray[Any]) -> NDArray[Any] | None:
     return np.concatenate([rows, last])
 
 
-def _goal_states(record: Mapping[Any, Any], count: int, read: set[str], where: str) -> tuple[int, ...] | None:
-    """Indices of the goal states of an episode of `count` states; None if no entry holds flags.
+def _goal_states(
+    record: Mapping[Any, Any], marks: Collection[str], count: int, added: bool, where: str
+) -> tuple[str, tuple[int, ...] | None]:
+    """The key of the flags that mark goal states, and the indices of these states. Without flags, "" and None.
 
-    The name of the entry is added to `read`.
+    Args:
+        record: the episode.
+        marks: keys that hold flags (`goal_flags`).
+        count: number of states.
+        added: whether the last state comes from the next observations.
+        where: the episode, for messages.
 
     Raises:
-        InputError: flags that are fewer or more than the states.
+        InputError: booleans that are fewer or more than the states, or flags that lack the added state.
     """
     for name in ROLES_OF_COLUMNS["goal"]:
-        flags = _flags_of_goals(record.get(name))
+        flags = _flags(record.get(name)) if name in marks else None
         if flags is None:
             continue
-        if len(flags) != count:
-            if len(flags) > 1 and any(isinstance(flag, bool) for flag in flags):
-                raise InputError(f"{where}, {name}: {len(flags)} flags for {count} states; expected one for each state")
-            continue
-        read.add(name)
-        if any(flag is not None for flag in flags):
-            return tuple(place for place, flag in enumerate(flags) if flag)
-    return None
+        if len(flags) == count:
+            marked = tuple(place for place, flag in enumerate(flags) if flag)
+            return name, marked if any(flag is not None for flag in flags) else None
+        short = added and len(flags) == count - 1
+        if short or (len(flags) > 1 and any(isinstance(flag, bool) for flag in flags)):
+            last = ", of which next observations gave the last" if added else ""
+            raise InputError(
+                f"{where}, {name}: {len(flags)} flags for {count} states{last}; expected one for each state"
+            )
+    return "", None
 
 
-def _flags_of_goals(value: Any) -> list[bool | int | None] | None:
-    """Flags for the goal states: booleans, or numbers that are all 0 or 1; None if the value holds something else.
+def _flags(value: Any) -> list[bool | int | None] | None:
+    """Booleans, or numbers that are all 0 or 1, one in each row; None if the value holds something else.
 
-    Other numbers may be a target position, for example. In a list, None stands for no flag.
+    In a list, None stands for no flag.
     """
-    flags = value.tolist() if isinstance(value, np.ndarray) else value
+    flags = value.reshape(-1) if isinstance(value, np.ndarray) and value.shape[1:] == (1,) else value
+    flags = flags.tolist() if isinstance(flags, np.ndarray) else flags
     if not isinstance(flags, list | tuple) or not flags:
         return None
     plain = [flag.item() if isinstance(flag, np.generic) else flag for flag in flags]
@@ -235,11 +276,12 @@ def _said(record: Mapping[Any, Any], use: str, read: set[str]) -> str:
     """
     for name in ROLES_OF_COLUMNS[use]:
         value = record.get(name)
-        if isinstance(value, list | tuple | np.ndarray) and len({*map(str, value)}) == 1 and np.ndim(value) == 1:
-            value = value[0]
-        if isinstance(value, str | bool | int | float | np.generic):
+        rows = value.tolist() if isinstance(value, np.ndarray) else value
+        if isinstance(rows, list | tuple) and rows and all(isinstance(row, str) and row == rows[0] for row in rows):
+            rows = rows[0]
+        if isinstance(rows, str | bool | int | float | np.generic):
             read.add(name)
-            return str(value)
+            return str(rows)
     return ""
 
 
@@ -247,20 +289,20 @@ def _ended(flags: Any, where: str, count: int) -> bool:
     """Whether flags mark the end of an episode of `count` states: one flag, or one for each step or state.
 
     Raises:
-        InputError: another number of flags, or a flag that is on before others that are off. The last may be off.
+        InputError: another number of flags, or a flag that is on before others that are off. Of a flag for each state,
+            the last may be off.
     """
     if flags is None:
         return False
-    ends = np.asarray(flags, np.bool_)
-    if ends.ndim == 0:
-        return bool(ends)
-    ends = ends.reshape(-1)
-    if len(ends) not in (count - 1, count):
-        raise InputError(f"{where}: {len(ends)} flags for {count} states; expected one for each step")
+    ends = np.asarray(flags, np.bool_).reshape(-1)
     on = np.flatnonzero(ends)
-    if on.size and not ends[on[0] : -1].all():
+    if len(ends) < 2 or not on.size:
+        return bool(on.size)
+    if len(ends) not in (count - 1, count):
+        raise InputError(f"{where}: {len(ends)} flags for {count} states; expected one, or one for each step or state")
+    if not ends[on[0] : count - 1].all():
         raise InputError(
             f"{where}: flag {on[0] + 1} of {len(ends)} says that the episode ends, and it goes on; expected an end "
             "in the last step alone: cut the episode there, or drop the flags"
         )
-    return bool(on.size)
+    return True

@@ -5,7 +5,7 @@ Objects are recognised without an import of their libraries, so these libraries 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from grace_irl.demos.foreign.flat import (
     is_flat,
     left_out,
 )
-from grace_irl.demos.foreign.mapping import episode_of, states_of
+from grace_irl.demos.foreign.mapping import episode_of, goal_flags, states_of
 from grace_irl.demos.foreign.table import Table, table_source
 from grace_irl.demos.held import HeldSource
 from grace_irl.demos.source import Source
@@ -105,19 +105,20 @@ def source_of(value: Any, name: str, columns: Columns = Columns()) -> Source:
 def _source(items: Iterable[Any], name: str) -> EpisodesSource:
     """The episodes of objects, mappings or arrays, with a note about the entries of mappings that are not read."""
     episodes, unread, uses = [], dict[str, None](), dict[str, None]()
+    marks = goal_flags(items) if isinstance(items, Sequence) else None
     for number, item in enumerate(items):
-        episode, left, words = _episode(item, f"{name}: episode {number}")
+        episode, left, words = _episode(item, f"{name}: episode {number}", marks)
         episodes.append(episode)
         unread |= dict.fromkeys(left)
-        uses |= dict.fromkeys([words])
+        uses |= dict.fromkeys(filter(None, [words]))
     said = "; ".join(filter(None, (*list(uses)[:1], left_out([*unread]))))
     return EpisodesSource(name, episodes, notes=[f"{name}: {said}"] if said else [])
 
 
-def _episode(item: Any, where: str) -> tuple[Episode, list[str], str]:
+def _episode(item: Any, where: str, marks: Collection[str] | None) -> tuple[Episode, list[str], str]:
     """One episode from an object, a mapping or an array of states; for a mapping, also the rest of `episode_of`."""
     if isinstance(item, Mapping):
-        return episode_of(item, where)
+        return episode_of(item, where, marks)
     for states, actions, rewards in (("obs", "acts", "rews"), ("observations", "actions", "rewards")):
         if hasattr(item, states):
             known = {"observations": getattr(item, states), "actions": getattr(item, actions, None)}

@@ -169,7 +169,7 @@ def test_an_episode_marks_its_goal_states(flags: Any) -> None:
     assert second.goals is None
 
 
-@pytest.mark.parametrize("flags", [[0, 0, 1], [0, 0, 2, 0], [0.5, 0.5], np.array([True]), [3], "reach"])
+@pytest.mark.parametrize("flags", [[0, 1], [0, 0, 2, 0], [0.5, 0.5], np.array([True]), [3], "reach"])
 def test_what_may_be_something_else_than_a_flag_for_each_state_is_left_out(flags: Any) -> None:
     found = in_memory((), [path(walks()[0], goal=flags)], ())
     assert found is not None
@@ -181,6 +181,7 @@ def test_what_may_be_something_else_than_a_flag_for_each_state_is_left_out(flags
     ("key", "flags", "said"),
     [
         ("goal", [False, False, True], r"episode 0, goal: 3 flags for 4 states; expected one for each state"),
+        ("terminations", [False, True, False], r"episode 0, terminations: flag 2 of 3 says that the episode ends"),
         ("terminations", np.array([True, False]), r"episode 0, terminations: 2 flags for 4 states; expected one"),
         ("truncations", [True, False, False], r"episode 0, truncations: flag 1 of 3 says that the episode ends"),
         ("done", np.array([[True], [False], [False], [False]]), r"episode 0, done: flag 1 of 4 says"),
@@ -192,11 +193,52 @@ def test_flags_that_do_not_fit_an_episode_are_refused(key: str, flags: Any, said
 
 
 @pytest.mark.parametrize(
-    "flags", [True, np.True_, [False, False, True], np.array([False, False, True, True]), [False, True, False]]
+    "flags",
+    [True, np.True_, [False, False, True], np.array([False, False, True, True]), [False, False, True, False], [True]],
 )
 def test_one_flag_or_a_flag_for_each_step_or_state_ends_an_episode(flags: Any) -> None:
     (first,) = read([{"observations": walks()[0], "done": flags}])
     assert first.trajectory.terminated
+
+
+@pytest.mark.parametrize("flags", [[0, 0, 1], [False, False, True]])
+def test_flags_must_include_the_state_that_next_observations_add(flags: Any) -> None:
+    with pytest.raises(InputError, match="3 flags for 4 states, of which next observations gave the last"):
+        read([path(walks()[0]) | {"goal": flags}])
+
+
+@pytest.mark.parametrize("beside", ["observations", "x"])
+def test_all_episodes_decide_whether_goals_are_flags(beside: str) -> None:
+    """A target position may be 0 or 1 in some of them."""
+    rows = walks()[0] if beside == "observations" else walks()[0][:, 0]
+    flags, place = {beside: rows, "goal": [1.0, 1.0, 1.0, 1.0]}, {beside: rows, "goal": [0.5, 0.5, 0.5, 0.5]}
+    for items in ([flags, place], [place, flags]):
+        found = in_memory((), items, ())
+        assert found is not None
+        assert [each.goals for each in found] == [None, None]
+        assert found.metadata.fields == (("x", "goal") if beside == "x" else ())
+    found = in_memory((), [{"observations": walks()[0], "goal": [0, 0, 0, 1]}], ())
+    assert found is not None
+    assert found.notes == ("experts: 1 in 'goal' marks a goal state",)
+
+
+@pytest.mark.parametrize("word", [np.array("go"), "go", ["go"] * 4, np.array(["go"] * 4)])
+def test_an_instruction_may_stand_once_or_beside_each_state(word: Any) -> None:
+    (first,) = read([{"observations": walks()[0], "instruction": word}])
+    assert first.trajectory.extra_info == "go"
+
+
+def test_entries_of_other_shapes_than_a_columns_are_parts() -> None:
+    rows = walks()[0]
+    (first,) = read([{"arm": rows, "frame": np.zeros((4, 2, 2)), "task": np.eye(4)}])
+    assert set(first.trajectory.states.parts) == {"arm", "frame", "task"}
+
+
+def test_the_line_about_parts_is_that_of_any_episode() -> None:
+    parts = {"x": walks()[0][:, 0], "y": walks()[0][:, 1]}
+    found = in_memory((), [parts, parts | {"reward": [0.0, 0.0, 1.0]}], ())
+    assert found is not None
+    assert found.notes == ("experts: states are 'x', 'y'; 'reward' read beside them",)
 
 
 def test_entries_beside_named_parts_are_read_as_columns_of_a_table_are() -> None:
@@ -220,6 +262,11 @@ def test_entries_beside_named_parts_are_read_as_columns_of_a_table_are() -> None
         "experts: states are 'x', 'y'; 'reward', 'done', 'action', 'goal', 'instruction', 'task', 'role' read beside "
         "them; left out: success, t",
     )
+    others = {"Reward": [0.0] * 4, "Done": [0] * 4, "infos": {"success": [0] * 4}, "goal": np.eye(4)[:, 3:]}
+    found = in_memory((), [parts | others | {"next_x": rows[:, 0], "action_0": [0, 0, 0, 0]}], ())
+    assert found is not None
+    assert (found.metadata.fields, found[0].goals) == (("x", "y"), (3,))
+    assert "left out: Reward, Done, infos, next_x, action_0" in found.notes[0]
     (record,) = read([{"arm": rows, "goal": rows[:, :2], "reward": np.zeros(3)}])
     assert set(record.trajectory.states.parts) == {"arm", "goal"}  # a goal of numbers is something to see
     with pytest.raises(InputError, match="episode 0: a dict of 'reward', 'done' alone; expected observations"):
