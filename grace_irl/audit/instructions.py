@@ -274,7 +274,7 @@ def _far(subject: Subject, found: Contrast) -> Iterator[RewardWarning]:
         paid = _paid_under(subject, negatives[: len(near)], made[:: -(-len(made) // MOST_MADE) or 1])
         near = [one or other for one, other in zip_longest(near, paid, fillvalue=False)]
     if near and sum(near) <= FAR * len(near):
-        drawn = f", drawn from {len(negatives)}," if len(near) < len(negatives) else ""
+        drawn = f" (of {len(negatives)})" if len(near) < len(negatives) else ""
         none = f"none of {len(near)} negatives{drawn}" if drawn else "none"
         said = f"no negative comes near what the reward pays: {none} would be paid under the instructions tried"
         if any(near):

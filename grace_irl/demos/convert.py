@@ -20,7 +20,6 @@ from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.source import Source
 from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role
 from grace_irl.errors import InputError
-from grace_irl.states.vector import VECTOR
 
 MAP_NAME = "scramble.json"
 
@@ -235,7 +234,7 @@ def _copy(
 
 def _restated(header: Header, stated: Stated) -> Header:
     fields = stated.fields
-    if fields is None and stated.usual_fields and header.metadata.kind == VECTOR.name:
+    if fields is None and stated.usual_fields and header.metadata.state_kind.named_fields:
         fields = stated.usual_fields
     about = {"environment": stated.environment, "label": stated.label, "fields": fields}
     changed = {name: value for name, value in about.items() if value is not None}
@@ -248,7 +247,7 @@ def _require_names(first: Demonstration, source: str | Path, metadata: Metadata)
     Raises:
         InputError: the states are not vectors, or have another number of components.
     """
-    if metadata.kind != VECTOR.name:
+    if not metadata.state_kind.named_fields:
         raise InputError(
             f"{source}: names of fields for {metadata.state_kind.plural}; expected vectors: leave --fields out"
         )

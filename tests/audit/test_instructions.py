@@ -267,7 +267,7 @@ def test_the_order_of_files_does_not_choose_the_negatives_that_are_tried(first: 
         found = examined(Demonstrations(Metadata("vector"), (*experts, *negatives)), READS)
         assert ("negatives-far" in codes(found)) == expected
         if expected:
-            assert " negatives, drawn from 40, would be paid" in warned(found, "negatives-far").found
+            assert " negatives (of 40) would be paid" in warned(found, "negatives-far").found
 
 
 def test_swaps_are_not_advised_where_they_are_refused() -> None:
