@@ -11,7 +11,6 @@ from rich.table import Table
 from grace_irl.cli.console import console, plain_table, print_json, say, table_of
 from grace_irl.cli.options import Given, MaxMemory
 from grace_irl.demos.label_rule import RuleChoice
-from grace_irl.errors import InputError
 from grace_irl.evaluate.separation import BEST_HERE
 from grace_irl.methods.grace import FitnessConfig
 from grace_irl.methods.separated import episode_figures, episode_line, metrics_figures
@@ -47,11 +46,10 @@ def score(
     """Score a reward file on demonstrations, in the sandbox."""
     from grace_irl.runs import score as scores
     from grace_irl.runs.data import open_data
+    from grace_irl.runs.loading import require_demonstrations
 
     config = resolve(flags=given)
-    if not config.data.files:
-        alone = "negatives alone" if config.data.negatives else "no demonstrations"
-        raise InputError(f"{alone}; expected experts, too: --demos PATH… or --experts PATH…")
+    require_demonstrations(config)
     found = scores.score(
         reward,
         open_data(config.data),

@@ -130,6 +130,8 @@ def test_negatives_alone_are_refused(
         assert main([*command, "--negatives", str(demos)]) == 2
         said = capsys.readouterr().err
         assert said.strip().endswith("negatives alone; expected experts, too: --demos PATH… or --experts PATH…")
+    assert main(["score", str(fitted[0] / "reward.py")]) == 2
+    assert "no demonstrations; expected --demos PATH…" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
 
