@@ -20,8 +20,8 @@ OF_SEARCH = ("search.", "fitness.", "stop.", "proposer.start_from")
 def require_effect_on_searches(settings: Settings, given: Mapping[str, str]) -> None:
     """Refuse settings of searches that have no effect on this comparison.
 
-    In a comparison without a search, only the settings in `OVERRULED` are refused, because `--resume --methods` may add
-    a search later.
+    In a comparison without a search, only the settings in `OVERRULED` and a reward file are refused, because
+    `--resume --methods` may add a search later. A reward file without `grace` is a forgotten method.
 
     Args:
         settings: settings of the comparison.
@@ -35,6 +35,11 @@ def require_effect_on_searches(settings: Settings, given: Mapping[str, str]) -> 
         if key in given:
             raise InputError(f"{given[key]} has no effect in a comparison; expected {flag}")
     searches = settings.searches
+    if settings.comparison.reward and OURS not in settings.comparison.methods:
+        raise InputError(
+            f"--reward {settings.comparison.reward}: no effect with the methods "
+            f"{', '.join(settings.comparison.methods)}; expected {OURS} among the --methods, which trains on it"
+        )
     form = settings.fit.expand.form
     if "expand.form" in given and searches and all(each.expand.form != form for each in searches.values()):
         raise InputError(

@@ -70,7 +70,8 @@ def stated_role(value: object, where: str) -> Role:
         InputError: the role is missing or unknown.
     """
     if value not in get_args(Role):
-        raise InputError(f"{where}: role {reprlib.repr(value)}; expected 'expert' or 'negative'")
+        found = f"role {reprlib.repr(value)}" if value not in (None, "") else "no role"
+        raise InputError(f"{where}: {found}; expected 'expert' or 'negative'")
     return cast(Role, value)
 
 

@@ -166,6 +166,9 @@ def test_the_command_line_says_what_is_wrong(
     assert "none.py: No such file or directory; expected a reward file" in said(
         "--demos", str(cart_pole), "--methods", "grace", "--reward", "none.py"
     )
+    assert "--reward none.py: no effect with the methods bc, gail; expected grace among the --methods" in said(
+        "--demos", str(cart_pole), "--methods", "bc,gail", "--reward", "none.py"
+    )
     for facts, wrong in (
         ((("states", "grid"),), "vectors; expected grids"),
         ((("parts", "{'goal': (3,)}"),), "no part 'goal'; expected it (shape (3,))"),

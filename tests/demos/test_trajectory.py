@@ -32,6 +32,7 @@ def test_no_split_may_be_an_empty_text() -> None:
 
 BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "a role": (lambda: made(role="Expert"), "role 'Expert'; expected 'expert' or 'negative'"),
+    "no role": (lambda: made(role=""), "no role; expected 'expert' or 'negative'"),
     "a split": (lambda: made(split="test"), "split 'test'; expected 'train', 'validation' or 'held_out'"),
     "a task": (lambda: made(task=None), "task None; expected a text"),
     "no trajectory": (lambda: Demonstration(STATES, "expert"), "demonstration: array.*; expected a Trajectory"),  # type: ignore[arg-type]

@@ -90,7 +90,7 @@ def episode_of(
     whole = actions is None or len(actions) != count
     said = {use: _said(record, use, read) for use in SPOKEN}
     marked_by, goals_at = _goal_states(record, marks, count, count > before, where)
-    read |= {marked_by} - {""}
+    read |= {marked_by, *(name for name in marks if record.get(name) is None)} - {""}
     episode = Episode(
         states,
         where,
@@ -114,7 +114,7 @@ def episode_of(
 
 
 def goal_flags(records: Sequence[Any]) -> frozenset[str]:
-    """The keys of goal states that hold flags in all mappings among `records` that have them.
+    """The keys of goal states that hold flags in all mappings among `records` that have them. None stands for no value.
 
     A target position may look like flags in some episodes, so all episodes decide together.
     """
@@ -122,7 +122,7 @@ def goal_flags(records: Sequence[Any]) -> frozenset[str]:
     return frozenset(
         name
         for name in ROLES_OF_COLUMNS["goal"]
-        if all(_flags(record[name]) is not None for record in known if name in record)
+        if all(_flags(record[name]) is not None for record in known if record.get(name) is not None)
     )
 
 
