@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 from grace_irl.config import Config
 from grace_irl.methods.either import two_forms
 from grace_irl.methods.method import Course, Phase
-from grace_irl.methods.search_panels import depth_panel
+from grace_irl.methods.search_panels import pool_panel
 from grace_irl.search.protocol import Search
 from grace_irl.settings import Section, setting
 
@@ -71,5 +71,5 @@ METHOD = two_forms(
     ("forge", ForgeConfig),
     width=lambda config: config.own(ForgeConfig).first,
     course=course,
-    more=lambda _, others, __: (depth_panel(others),),
+    more=lambda _, others, config: (pool_panel(others, config.own(ForgeConfig).size),),
 )

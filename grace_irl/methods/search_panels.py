@@ -1,4 +1,4 @@
-"""Sections of the report about searches: a tree, and scores by depth."""
+"""Sections of the report about searches: a tree, a pool with depths, and rounds."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from grace_irl.evaluate.evaluation import shown
+from grace_irl.evaluate.evaluation import EQUAL, shown
 from grace_irl.methods.account import Figures
 from grace_irl.methods.method import Panel
+from grace_irl.search.tried import ordered
 
 if TYPE_CHECKING:
     from grace_irl.search.ranks import Scored
@@ -77,28 +78,80 @@ def _with_ancestors(names: Sequence[str], parents: Mapping[str, str]) -> set[str
     return found
 
 
-def depth_panel(others: Sequence[Scored]) -> Panel:
-    """The scores of programs by depth."""
+def pool_panel(others: Sequence[Scored], size: int) -> Panel:
+    """The best `size` programs with depths and parents, and below them the scores of all programs by depth."""
+    depths = depths_of(others)
+    best = ordered([each for each in others if each.evaluation.valid])[:size]
+    members = [
+        (each.program.id, str(depths[each.program.id]), _score(each), ", ".join(each.program.parents) or "-")
+        for each in best
+    ]
     rows = [
         (str(depth), str(len(found)), number(max(found)), number(sum(found) / len(found)))
         for depth, found in scores_by_depth(others).items()
     ]
-    text = "Depth of a program: 0 for a new one, else 1 more than its deepest parent."
-    return Panel("Depth", (text, Figures(("depth", "programs", "best score", "mean score"), tuple(rows))))
+    text = (
+        f"The pool keeps the best {size} programs. Depth of a program: 0 for a new one, else 1 more than its deepest "
+        "parent."
+    )
+    return Panel(
+        "Pool",
+        (
+            text,
+            Figures(("program", "depth", "score", "parents"), tuple(members)),
+            "All valid programs by depth.",
+            Figures(("depth", "programs", "best score", "mean score"), tuple(rows)),
+        ),
+    )
+
+
+def rounds_panel(title: str, others: Sequence[Scored], length: int) -> Panel:
+    """The scores of a search in rounds of `length` requests each.
+
+    Args:
+        title: name of a round in the plural, such as "Rounds".
+        others: all programs of the search.
+        length: requests of a round.
+    """
+    found: dict[int, list[Scored]] = {}
+    for each in sorted(others, key=lambda each: each.index):
+        found.setdefault(each.index // length, []).append(each)
+    rows, before = [], -math.inf
+    for place, programs in found.items():
+        scores = [each.evaluation.score for each in programs if each.evaluation.valid]
+        better = sum(score > before + EQUAL for score in scores)
+        before = max([before, *scores])
+        row = (number(max(scores)), number(sum(scores) / len(scores))) if scores else ("-", "-")
+        rows.append((str(place + 1), str(len(programs)), str(len(scores)), *row, str(better)))
+    text = (
+        f"{length} requests each. A program that an earlier request had brought does not count. The last column "
+        "counts the programs that score higher than all of earlier rounds."
+    )
+    head = (title.lower().removesuffix("s"), "programs", "valid", "best score", "mean score", "better")
+    return Panel(title, (text, Figures(head, tuple(rows))))
 
 
 def scores_by_depth(programs: Sequence[Scored]) -> dict[int, list[float]]:
-    """The scores of the valid programs of each depth, by depth.
-
-    A program without parents has depth 0. The depth of any other program is 1 more than that of its deepest parent.
-    """
-    depths: dict[str, int] = {}
-    scores: dict[int, list[float]] = {}
+    """The scores of the valid programs of each depth, by depth."""
+    depths, scores = depths_of(programs), dict[int, list[float]]()
     for each in programs:
-        depths[each.program.id] = max((depths.get(parent, 0) + 1 for parent in each.program.parents), default=0)
         if each.evaluation.valid:
             scores.setdefault(depths[each.program.id], []).append(each.evaluation.score)
     return dict(sorted(scores.items()))
+
+
+def depths_of(programs: Sequence[Scored]) -> dict[str, int]:
+    """The depths of programs by id.
+
+    A program without parents has depth 0. The depth of any other program is 1 more than that of its deepest parent.
+
+    Args:
+        programs: the programs, parents before children.
+    """
+    depths: dict[str, int] = {}
+    for each in programs:
+        depths[each.program.id] = max((depths.get(parent, 0) + 1 for parent in each.program.parents), default=0)
+    return depths
 
 
 def _score(program: Scored) -> str:

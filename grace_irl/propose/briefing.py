@@ -206,7 +206,7 @@ def brief(
         return render(
             "preamble",
             legend=view.legend(budget.of("legend")),
-            instructions="" if terse else _distinct(instructions, budget.of("instructions")),
+            instructions="" if terse else distinct(instructions, budget.of("instructions")),
             words=view.words(budget.of("words")),
             helper=HELPER if view.helps and budget.total >= HELPER_FROM else "",
             context=cut(context.strip(), budget.of("context")),
@@ -242,7 +242,7 @@ def _action(problem: Problem, items: Sequence[Labelled]) -> str:
     return f"a numpy array of float64 with shape {actions.shape[1:]}" if actions.ndim > 1 else "a float"
 
 
-def _distinct(instructions: Sequence[str], tokens: int) -> str:
+def distinct(instructions: Sequence[str], tokens: int) -> str:
     """List the distinct instructions, most frequent first, in about `tokens` tokens.
 
     The line of an instruction that occurs three times ends with "x 3".

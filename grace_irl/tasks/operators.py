@@ -7,12 +7,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from grace_irl.propose.briefing import Briefing
+import numpy as np
+
+from grace_irl.demos.labels import Labelled
+from grace_irl.demos.trajectory import Demonstration
+from grace_irl.propose.briefing import Briefing, distinct
 from grace_irl.propose.material import Material, ParentMaterial
 from grace_irl.propose.protocol import Prompt
 from grace_irl.propose.rendering import Operator
 from grace_irl.propose.templates import environment
 from grace_irl.propose.tokens import cut, estimate
+from grace_irl.propose.views.registry import view_of
+from grace_irl.tasks.random_episodes import random_episodes
 from grace_irl.tasks.task import Task
 
 SOURCE = 2_500
@@ -74,6 +80,23 @@ class _Told:
     results: str
 
 
+@dataclass(frozen=True)
+class _Author:
+    """What every prompt of a run says.
+
+    Attributes:
+        task: the task.
+        steps: environment steps of a training.
+        context: the user's own text; "" for none.
+        states: description of the states that programs get, and of actions.
+    """
+
+    task: Task
+    steps: int
+    context: str
+    states: str
+
+
 def operators(task: Task, steps: int = 0, context: str = "") -> dict[str, Operator]:
     """The operators by name. Each operator writes one kind of prompt.
 
@@ -81,39 +104,55 @@ def operators(task: Task, steps: int = 0, context: str = "") -> dict[str, Operat
         task: the task.
         steps: environment steps of a training; 0 for the task's own number.
         context: the user's own text, for every prompt; "" for none.
+
+    Raises:
+        InputError: the environment cannot be made, or its states cannot be shown to a model.
     """
+    author = _Author(task, steps or task.steps, context, _states(task))
     writes: dict[str, Callable[[Briefing, Material], Prompt]] = {
-        name: partial(_design, task, steps or task.steps, context, asked) for name, asked in ASKED.items()
+        name: partial(_design, author, asked) for name, asked in ASKED.items()
     }
     writes |= {
-        "path": partial(_path, task, steps or task.steps, context),
-        "align": partial(_opinion, task, steps or task.steps, context, ALIGN),
-        "verify": partial(_opinion, task, steps or task.steps, context, VERIFY),
-        "repair": partial(_repair, task, steps or task.steps, context),
+        "path": partial(_path, author),
+        "align": partial(_opinion, author, ALIGN),
+        "verify": partial(_opinion, author, VERIFY),
+        "repair": partial(_repair, author),
     }
     return {name: Operator(write) for name, write in writes.items()}
 
 
-def _design(task: Task, steps: int, context: str, asked: str, briefing: Briefing, material: Material) -> Prompt:
+def _states(task: Task) -> str:
+    """The description of states and actions, from an episode of random actions."""
+    (episode,) = random_episodes(task, 1)
+    shown = Labelled(Demonstration(episode, "expert"), np.ones(len(episode.states), np.bool_))
+    about = view_of([shown], task.metadata).about
+    actions = episode.actions
+    if task.sees == "state" or actions is None:
+        return about
+    shape = actions.shape[1:]
+    return f"{about} action is {f'a numpy array of float64 with shape {shape}' if shape else 'a number'}."
+
+
+def _design(author: _Author, asked: str, briefing: Briefing, material: Material) -> Prompt:
     """Write a prompt that requests a program. The prompt shows all parents and ancestors, with results."""
     known = [*material.parents, *material.ancestors]
     titles = ["The reward"] if len(known) == 1 else [f"Reward {number}" for number in range(1, len(known) + 1)]
     told = [_told(title, each, results=True) for title, each in zip(titles, known, strict=True)]
-    return _prompt(task, steps, context, asked, briefing, told)
+    return _prompt(author, asked, briefing, told)
 
 
-def _path(task: Task, steps: int, context: str, briefing: Briefing, material: Material) -> Prompt:
+def _path(author: _Author, briefing: Briefing, material: Material) -> Prompt:
     """Write the prompt of "path". For a program without ancestors, write the prompt of "structure" instead."""
-    return _design(task, steps, context, ASKED["path" if material.ancestors else "structure"], briefing, material)
+    return _design(author, ASKED["path" if material.ancestors else "structure"], briefing, material)
 
 
-def _opinion(task: Task, steps: int, context: str, asked: str, briefing: Briefing, material: Material) -> Prompt:
+def _opinion(author: _Author, asked: str, briefing: Briefing, material: Material) -> Prompt:
     """Write a prompt with the first parent and the question `asked`. The prompt shows no results."""
     told = [_told("The reward", each, results=False) for each in material.parents[:1]]
-    return _prompt(task, steps, context, asked, briefing, told, writes=False)
+    return _prompt(author, asked, briefing, told, writes=False)
 
 
-def _repair(task: Task, steps: int, context: str, briefing: Briefing, material: Material) -> Prompt:
+def _repair(author: _Author, briefing: Briefing, material: Material) -> Prompt:
     """Write the prompt of a repair: `Material.source`, with the error and the traceback in `Material.evaluation`."""
     if material.evaluation is None:
         raise ValueError("a repair needs the program's error; found no evaluation")
@@ -121,13 +160,11 @@ def _repair(task: Task, steps: int, context: str, briefing: Briefing, material: 
     traceback = cut(material.evaluation.traceback.strip(), briefing.budget.of("traceback"))
     told = _told("The reward", failed, results=True)
     told = replace(told, results="\n".join(part for part in (told.results, traceback) if part))
-    return _prompt(task, steps, context, REPAIR, briefing, [told])
+    return _prompt(author, REPAIR, briefing, [told])
 
 
 def _prompt(
-    task: Task,
-    steps: int,
-    context: str,
+    author: _Author,
     asked: str,
     briefing: Briefing,
     told: Sequence[_Told],
@@ -135,32 +172,47 @@ def _prompt(
     writes: bool = True,
 ) -> Prompt:
     """Write a prompt. `writes` says whether the answer is a program."""
-    templates = environment("grace_irl.tasks")
+    templates, task, budget = environment("grace_irl.tasks"), author.task, briefing.budget
     system = templates.get_template("system.j2").render(
         text=task.text,
         scored=task.scored or task.score,
         shows_score=task.shows_score,
-        steps=steps,
+        steps=author.steps,
         transitions=task.sees == "transition",
-        about=briefing.view.about,
-        fields=", ".join(task.fields),
+        about=author.states,
         answer_format=briefing.answer_format if writes else "",
     )
     design = templates.get_template("design.j2")
 
     def user(programs: Sequence[_Told]) -> str:
         return design.render(
-            statistics=briefing.preamble if briefing.items else "",
-            context="" if briefing.items else cut(context.strip(), briefing.budget.of("context")),
+            demonstrations=_demonstrations(briefing),
+            context=cut(author.context.strip(), budget.of("context")),
             programs=programs,
             results=asked != REPAIR and any(each.results for each in programs),
             asked=asked,
         ).strip()
 
     kept = list(told)
-    while len(kept) > 1 and estimate(system) + estimate(user(kept)) > briefing.budget.total:
+    while len(kept) > 1 and estimate(system) + estimate(user(kept)) > budget.total:
         kept.pop()  # the last program is the most distant from the first parent
     return Prompt(system.strip(), user(kept))
+
+
+def _demonstrations(briefing: Briefing) -> str:
+    """The number and lengths of demonstrations, statistics of their states, and their instructions; "" for none."""
+    lines, budget = [], briefing.budget
+    for role in ("expert", "negative"):
+        steps = [item.trajectory.num_steps for item in briefing.items if item.demonstration.role == role]
+        if steps:
+            lines.append(f"{len(steps)} {role} episodes of {min(steps)} to {max(steps)} steps.")
+    if not lines:
+        return ""
+    lines.append(briefing.view.figures(budget.of("legend")))
+    instructions = [item.trajectory.extra_info for item in briefing.items if item.trajectory.extra_info]
+    if instructions:
+        lines.append(f"Their instructions:\n{distinct(instructions, budget.of('instructions'))}")
+    return "\n".join(filter(None, lines))
 
 
 def _told(title: str, program: ParentMaterial, *, results: bool) -> _Told:

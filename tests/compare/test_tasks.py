@@ -32,7 +32,7 @@ from tests.compare.short import HEAVY, ROOT, rows
 from tests.compare.test_standings import chosen, ended
 from tests.hostile_files.traps import stranger, trap
 from tests.propose.client.server import ChatServer
-from tests.tasks.test_methods import TASK as CART_POLE
+from tests.tasks.poles import TASK as CART_POLE
 
 Capture = pytest.CaptureFixture[str]
 LIMIT = 30

@@ -25,6 +25,7 @@ from grace_irl.propose.protocol import Parent
 from grace_irl.search.protocol import Request
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox
+from tests.methods.panels import PANELS, panels_in
 from tests.propose.client.server import ChatServer
 from tests.runs.test_model_runs import Model
 
@@ -90,8 +91,7 @@ def test_demonstrations_judge_programs(name: str, author: str, demos: Path, tmp_
     assert whole["train"]["auc"] >= 0.5
     assert {operator for operator, _, _ in asked(tmp_path / "whole")} == OPERATORS[name]
     page = (tmp_path / "whole" / "report.html").read_text()
-    found = [title for title in ("Tree", "Depth", "Map") if f">{title}<" in page]
-    assert found == {"rf-agent": ["Tree"], "forge": ["Depth"], "map-elites": ["Map"]}.get(name, [])
+    assert panels_in(page) == PANELS.get(name, [])
     done(capsys, *words, "--out", tmp_path / "parts", "--max-calls", "5")
     again = done(capsys, "fit", "--resume", tmp_path / "parts", "--max-calls", "100")
     assert again["program"] == whole["program"]

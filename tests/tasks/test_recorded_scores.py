@@ -34,7 +34,8 @@ from tests.hostile_files.test_nearly_right import refused
 from tests.hostile_files.traps import stranger
 from tests.propose.client.server import ChatServer
 from tests.runs.test_resume import memory
-from tests.tasks.test_methods import PROGRAM, RECORDS, TASK
+from tests.tasks.poles import PROGRAM, TASK
+from tests.tasks.test_methods import RECORDS
 from tests.tasks.test_policy_evaluator import TASK as TINY
 from tests.tasks.test_policy_evaluator import UP
 

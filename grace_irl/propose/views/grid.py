@@ -142,13 +142,13 @@ class GridView:
         return (
             "A state is a numpy array of int64 with shape (h, w, 3). state[i, j] holds the three codes (a, b, c) of "
             "the cell with first index i and second index j, both counted from 0. "
-            f"In this data (h, w) is {sizes}; other sizes may come. "
-            "What the codes stand for is not given: the data tell."
+            f"In this data (h, w) is {sizes}; other sizes may come."
         )
 
     def legend(self, tokens: int) -> str:
         """See `View`."""
         lines = [
+            "What the codes stand for is not given: the data tell. "
             "A cell is written [i,j], its codes (a,b,c); [2,0..7] is a run of cells. "
             f"Background, the commonest codes: {' and '.join(_code(code) for code in self._background)}. "
             "A state lists only the cells that differ from this background:"
@@ -160,10 +160,17 @@ class GridView:
             "and has Y now, `X: [i,j] => [k,l]` where X changed places with the background at [k,l], `as 3` if equal "
             "to state 3."
         )
-        lines += self._acting()
+        return cut("\n".join([*lines, *self._acting(), self._seen]), tokens)
+
+    @property
+    def _seen(self) -> str:
         seen = [", ".join(map(str, sorted({code[channel] for code in self._codes}))) for channel in range(3)]
-        lines.append(f"Codes beside the background: a {seen[0]}; b {seen[1]}; c {seen[2]}.")
-        return cut("\n".join(lines), tokens)
+        return f"Codes beside the background: a {seen[0]}; b {seen[1]}; c {seen[2]}."
+
+    def figures(self, tokens: int) -> str:
+        """See `View`."""
+        background = f"Background, the commonest codes: {' and '.join(_code(code) for code in self._background)}."
+        return cut("\n".join([background, *self._acting(), self._seen]), tokens)
 
     def _acting(self) -> list[str]:
         """Lines about the actor: its number, the move that follows each of its codes, and the things that it hides."""

@@ -80,13 +80,19 @@ class ImageView:
 
     def legend(self, tokens: int) -> str:
         """See `View`."""
-        shares = "; ".join(f"{self._middle(shade)} {share:.1%}" for shade, share in self._shares)
-        lines = [
+        form = (
             "A state is written by its colours, those of most pixels first: the colour, the number of its pixels, and "
             f"the rows and columns between which they lie. Values of a channel that differ by less than {SHADES} may "
             "count as one colour: then ~ stands before their mean. Of colours beyond those listed, only their number "
             "and that of their pixels. Of later states only the pixels that changed since the state shown before are "
-            "written, with the colours that they have now.",
+            "written, with the colours that they have now."
+        )
+        return cut(f"{form}\n{self.figures(tokens)}", tokens)
+
+    def figures(self, tokens: int) -> str:
+        """See `View`."""
+        shares = "; ".join(f"{self._middle(shade)} {share:.1%}" for shade, share in self._shares)
+        lines = [
             f"Colours by their share of all training pixels, about: {shares}.",
         ]
         lines += [

@@ -33,7 +33,7 @@ class NoStates:
         del tokens
         return ""
 
-    words = legend
+    figures = words = legend
 
     def state(self, state: Any) -> str:
         """The state as Python prints it."""

@@ -42,6 +42,16 @@ MAX_FIELDS = 24
 """Maximum number of fields written per state. Of longer vectors, prompts write the fields that separate positive from
 negative states best (by Cohen's d)."""
 
+OF_SIDES = (
+    "Statistics of the training states, expert (positive) against negative ones, largest effect first: "
+    "field: mean, deviation (percentiles 5, 50, 95) | the same of negatives | Cohen's d"
+)
+OF_ENDS = (
+    "Statistics of the demonstrations, all states against the last ones of episodes, largest difference first: "
+    "field: mean, deviation (percentiles 5, 50, 95) | the same of last states | Cohen's d"
+)
+"""Headings of tables of `field_statistics`."""
+
 HUGE = 1e15
 """Smallest number that is written with an exponent. Data sets may mark absent values with the largest float."""
 
@@ -66,6 +76,8 @@ class VectorView:
         both = positive.any() and not positive.all()
         with np.errstate(all="ignore"):  # squares of huge numbers overflow
             self._table = field_statistics(states[positive], states[~positive]) if both else []
+            last = np.cumsum([len(item.positive) for item in items]) - 1
+            self._ends = [] if both else field_statistics(states, states[last])
         order = [row["field"] for row in self._table] or list(range(self._width))
         varied = [i for i in order if i not in self._constant] or order[:1]
         self._shown = sorted(varied[:MAX_FIELDS])
@@ -84,17 +96,24 @@ class VectorView:
 
     def legend(self, tokens: int) -> str:
         """See `View`."""
-        lines = [f"{self._form} Programs are handed the numbers unrounded."]
+        form = f"{self._form} Programs are handed the numbers unrounded."
+        return cut("\n".join([form, *self._lines(tokens - estimate(form) - 1, self._table, OF_SIDES)]), tokens)
+
+    def figures(self, tokens: int) -> str:
+        """See `View`. Where no table compares positive with negative states, one compares all states with last ones."""
+        lines = self._lines(tokens, self._table or self._ends, OF_SIDES if self._table else OF_ENDS)
+        return cut("\n".join(lines), tokens)
+
+    def _lines(self, tokens: int, table: Sequence[dict[str, Any]], told: str) -> list[str]:
+        """Constant fields, and a table of `field_statistics` below its heading, in about `tokens` tokens."""
+        lines = []
         if self._constant:
             values = ", ".join(f"{self._labels[i]}={self._low[i]:.4g}" for i in self._constant[:MAX_FIELDS])
             more = len(self._constant) - MAX_FIELDS
             lines.append(f"Constant in all data: {values}" + (f" and {more} more" if more > 0 else ""))
-        if self._table:
-            lines.append(
-                "Statistics of the training states, expert (positive) against negative ones, largest effect first: "
-                "field: mean, deviation (percentiles 5, 50, 95) | the same of negatives | Cohen's d"
-            )
-            rows = [self._row(row) for row in self._table if row["field"] not in self._constant]
+        if table:
+            lines.append(told)
+            rows = [self._row(row) for row in table if row["field"] not in self._constant]
             room = tokens - estimate("\n".join(lines))
             for number, text in enumerate(rows):
                 room -= estimate(text) + 1
@@ -102,7 +121,7 @@ class VectorView:
                     lines.append(f"[{len(rows) - number} more fields with smaller effects]")
                     break
                 lines.append(text)
-        return cut("\n".join(lines), tokens)
+        return lines
 
     @property
     def _form(self) -> str:

@@ -48,6 +48,10 @@ class View(Protocol):
         """Explanation of the notation, and statistics of the training states, in about `tokens` tokens."""
         ...
 
+    def figures(self, tokens: int) -> str:
+        """Statistics of the training states alone, for prompts that show no states, in about `tokens` tokens."""
+        ...
+
     def words(self, tokens: int) -> str:
         """Table that lists, for words of instructions, the elements of states that often occur with the word.
 

@@ -1,0 +1,70 @@
+"""Sections of the report about searches."""
+
+from __future__ import annotations
+
+from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.methods.search_panels import pool_panel, rounds_panel, tree_panel
+from grace_irl.programs.program import Program
+from grace_irl.search.ranks import Scored
+
+
+def scored(name: str, operator: str, parents: tuple[str, ...], score: float, index: int) -> Scored:
+    return Scored(Program(name, "", 1, operator, parents), Evaluation("ok", score=score), index)
+
+
+FAMILY = [
+    scored("a", "initialise", (), 0.1, 0),
+    scored("b", "initialise", (), 0.2, 1),
+    scored("c", "crossover", ("a", "b"), 0.5, 2),
+    scored("d", "weights", ("c",), 0.00004, 3),
+]
+
+
+def test_the_tree_stands_each_program_below_its_first_parent() -> None:
+    rows = tree_panel(FAMILY[2], FAMILY).parts[1].rows  # type: ignore[union-attr]
+    assert [row[0] for row in rows] == ["a", "· c *", "· · d", "b"]
+    assert rows[2] == ("· · d", "weights", "3", "4e-05", "0", "-")
+    assert [row[4:] for row in rows] == [("2", "0.5"), ("1", "4e-05"), ("0", "-"), ("0", "-")]
+
+
+def test_a_large_tree_shows_its_best_programs_and_those_above_them() -> None:
+    chain = [
+        Scored(Program(f"{n:016x}", "", 1, parents=(f"{n - 1:016x}",) if n else ()), Evaluation("ok", score=n), n)
+        for n in range(3_000)
+    ]
+    leaves = [
+        Scored(Program(f"{n:016x}", "", 1, parents=(f"{0:016x}",)), Evaluation("ok", score=-1.0), n)
+        for n in range(3_000, 5_000)
+    ]
+    text, figures = tree_panel(chain[-1], [*chain, *leaves]).parts
+    assert "The best 100 of 5,000 programs" in str(text)
+    assert len(figures.rows) == 3_000  # type: ignore[union-attr]
+    assert figures.rows[0][4:] == ("4999", "2999")  # type: ignore[union-attr]
+
+
+def test_the_pool_has_its_best_programs_and_all_depths() -> None:
+    """The depth of a program is one more than that of its deepest parent."""
+    _, members, _, depths = pool_panel(FAMILY, 3).parts
+    assert members.rows == (  # type: ignore[union-attr]
+        ("c", "1", "0.5", "a, b"),
+        ("b", "0", "0.2", "-"),
+        ("a", "0", "0.1", "-"),
+    )
+    assert depths.rows == (("0", "2", "0.2", "0.15"), ("1", "1", "0.5", "0.5"), ("2", "1", "4e-05", "4e-05"))  # type: ignore[union-attr]
+
+
+def test_a_score_of_zero_but_for_rounding_is_zero() -> None:
+    rows = pool_panel([scored("a", "initialise", (), -1.87e-13, 0)], 3).parts[3].rows  # type: ignore[union-attr]
+    assert rows == (("0", "1", "0", "0"),)
+
+
+def test_rounds_count_what_is_better_than_all_before() -> None:
+    failed = Scored(Program("e", "", 1), Evaluation("runtime", "no"), 4)
+    text, figures = rounds_panel("Rounds", [*FAMILY[::-1], failed], 2).parts
+    assert "2 requests each" in str(text)
+    assert figures.head[0] == "round"  # type: ignore[union-attr]
+    assert figures.rows == (  # type: ignore[union-attr]
+        ("1", "2", "2", "0.2", "0.15", "2"),
+        ("2", "2", "2", "0.5", "0.25002", "1"),
+        ("3", "1", "0", "-", "-", "0"),
+    )
