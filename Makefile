@@ -107,6 +107,8 @@ $(FULL): requirements/torch.lock requirements/full.lock requirements/baselines.l
 
 # Exact pins without addresses: what pyproject.toml asks for, and setuptools to install the project itself. Needs uv.
 UV ?= uv
+# Packages that ask for other versions than work, or for more than they need here (requirements/baselines.override).
+NO_DEPS := imitation==1.0.1 flappy-bird-gymnasium==0.4.0 box2d==2.3.10
 # uv does not read pip's configuration, where a machine may keep the folder with its build of torch.
 LOCK = $(UV) pip compile --quiet --python-version 3.11 --no-header --no-annotate --no-emit-index-url \
 	--no-emit-find-links $(addprefix --find-links ,$(PIP_FIND_LINKS))
@@ -117,7 +119,7 @@ lock: ## Renew the exact pins in requirements/, with the hashes of their files (
 	echo setuptools | $(PINS) pyproject.toml - --extra all --output-file requirements/all.tmp
 	grep -Ev $(OWN_OF_TORCH) requirements/all.tmp >requirements/full.tmp
 	echo setuptools | $(PINS) pyproject.toml - --constraint requirements/full.tmp --output-file requirements/core.tmp
-	echo imitation==1.0.1 | $(PINS) pyproject.toml - --extra baselines --constraint requirements/full.tmp \
+	printf '%s\n' $(NO_DEPS) | $(PINS) pyproject.toml - --extra baselines --constraint requirements/full.tmp \
 		--override requirements/baselines.override --output-file requirements/all.tmp
 	grep -Ev $(OWN_OF_TORCH) requirements/all.tmp | grep -vxFf requirements/full.tmp >requirements/baselines.tmp
 	for each in core full baselines; do $(LOCK) --no-deps --generate-hashes requirements/$$each.tmp \

@@ -6,6 +6,7 @@
     python benchmarks/policy_search.py recorded --task reacher          # the programs of a large model, 24 each
     python benchmarks/policy_search.py table --task reacher
     python benchmarks/policy_search.py depths --task snake              # scores by depth in FORGE's runs under --out
+    python benchmarks/policy_search.py overhead --task reacher --programs 80
 
 The writer is the same for all searches: the one without a model. Recorded runs of a large model are replayed with their
 recorded scores. Searches ask for eight programs at a time. At 32 programs RF-Agent begins with four and expands a node
@@ -16,6 +17,11 @@ the program that it found, its score in the search, and the scores of its fresh 
 a stopped one goes on where it was. A training depends on task, program and seed alone, so a search takes over the
 finished trainings of other searches with its seed; their programs count all the same. `references.jsonl` there has the
 scores of rewards by hand.
+
+`overhead` measures what a run takes beside its trainings. Each search runs with very short trainings, and then again
+with these trainings taken over, so that it trains nothing. The time of the second run is that of the search, the store,
+the writer, and the dry runs in the sandbox. The share is that of this time in the whole, with the time of one training
+of the task's own length, alone on this machine, for each program that was trained.
 """
 
 from __future__ import annotations
@@ -24,6 +30,7 @@ import argparse
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -65,7 +72,10 @@ REFERENCES: Mapping[str, Mapping[str, str]] = {
         "score + nearer food": "float(next_state[4] > state[4]) + 0.1 * float(np.abs(state[:2] - state[2:4]).sum() "
         "- np.abs(next_state[:2] - state[2:4]).sum())",
     },
-    "flappy-bird": {"native": ""},
+    "flappy-bird": {
+        "native": "",
+        "score": "float(np.any((state[:9:3] > 44 / 288) & (next_state[:9:3] <= 44 / 288)))",
+    },
     "acrobot": {"native": ""},
 }
 """Rewards by hand: expressions in state, action and next_state; "" for the environment's own reward."""
@@ -94,7 +104,7 @@ def settings(name: str, programs: int) -> Sequence[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("verb", choices=("references", "search", "recorded", "table", "depths"))
+    parser.add_argument("verb", choices=("references", "search", "recorded", "table", "depths", "overhead"))
     parser.add_argument("--task", default="reacher", help="name or file of the task (default reacher)")
     parser.add_argument("--seeds", type=int, default=3, help="search seeds (default 3)")
     parser.add_argument("--methods", default=",".join(NAMES), help="searches, by comma (default all)")
@@ -126,6 +136,15 @@ def main() -> None:
             print(f"{path.stem}: search {again[0]:.3f}, fresh {told(again[1])}", flush=True)
     elif options.verb == "depths":
         print(depths(sorted(place.glob(f"{folder_of('forge', options.programs)}-[0-9]/run"))))
+    elif options.verb == "overhead":
+        begun = time.monotonic()
+        fresh(task, reward(next(iter(REFERENCES[task.name].values()))), place / "one", 1, FRESH[:1])
+        training = time.monotonic() - begun
+        print(f"one training: {training:.1f} s\n\n| search | trained | s beside trainings | share |\n|---|---|---|---|")
+        for name in names:
+            trained, took = overhead(task, name, place / "overhead", options)
+            share = took / (took + trained * training)
+            print(f"| {name} | {trained} | {took:.1f} | {share:.2%} |", flush=True)
     else:
         print(table(task, place, names, options.programs))
 
@@ -138,13 +157,13 @@ def reward(expression: str) -> str:
     return f"{head}        return {expression}\n"
 
 
-def fresh(task: Task, source: str, folder: Path, workers: int) -> list[float]:
+def fresh(task: Task, source: str, folder: Path, workers: int, seeds: Sequence[int] = FRESH) -> list[float]:
     """The scores of the best evaluations of fresh trainings on a reward."""
-    places = [folder / f"fresh-{seed}" for seed in FRESH]
+    places = [folder / f"fresh-{seed}" for seed in seeds]
     with LocalExecutor(workers) as executor:
         futures = [
             executor.submit(job(task, place, source, seed, task.steps, task.evaluations))
-            for place, seed in zip(places, FRESH, strict=True)
+            for place, seed in zip(places, seeds, strict=True)
             if result_of(place) is None
         ]
         for future in futures:
@@ -215,19 +234,38 @@ def searched(task: Task, name: str, seed: int, place: Path, options: argparse.Na
     """Run a search, or go on with a stopped one. Then train on the program that it has found."""
     programs, workers = options.programs, options.workers
     folder = place / f"{folder_of(name, programs)}-{seed}"
-    run_folder, named = folder / "run", f"policy.task={options.task}"
-    if not (run_folder / "run.db").exists():
-        sets = (named, f"policy.trainings={workers}", f"search.lag={programs}", *settings(name, programs))
-        try:  # the time is up before the first training, so that trainings can be taken over
-            grace_irl.fit(method=name, out=run_folder, seed=seed, workers=workers, sets=sets, max_seconds=1e-3)
-        except GraceError:
-            if not (run_folder / "run.db").exists():
-                raise
-    take_over(run_folder, place.glob(f"*-{seed}/run"))
-    run = grace_irl.fit(resume=run_folder, max_seconds=1e9, sets=(named,))
+    run = completed(name, seed, folder / "run", options, place.glob(f"*-{seed}/run"))
     source, score = run.best.source, run.best.fitness
     known = next((each.fresh for each in finished(task, programs).values() if each.source == source), None)
     return Found(name, seed, run.programs, run.seconds, score, known or fresh(task, source, folder, workers), source)
+
+
+def completed(
+    name: str, seed: int, folder: Path, options: argparse.Namespace, others: Iterable[Path], sets: Sequence[str] = ()
+) -> grace_irl.Run:
+    """Run a search to its end in a folder, or go on with a stopped one, with the finished trainings of other runs."""
+    programs, named = options.programs, f"policy.task={options.task}"
+    if not (folder / "run.db").exists():
+        own = (named, f"policy.trainings={options.workers}", f"search.lag={programs}", *settings(name, programs))
+        try:  # the time is up before the first training, so that trainings can be taken over
+            grace_irl.fit(
+                method=name, out=folder, seed=seed, workers=options.workers, sets=(*own, *sets), max_seconds=1e-3
+            )
+        except GraceError:
+            if not (folder / "run.db").exists():
+                raise
+    take_over(folder, others)
+    return grace_irl.fit(resume=folder, max_seconds=1e9, sets=(named,))
+
+
+def overhead(task: Task, name: str, place: Path, options: argparse.Namespace) -> tuple[int, float]:
+    """The number of trainings of a search, and the seconds that it takes if it does none of them."""
+    folder, short = place / folder_of(name, options.programs), (f"policy.train_steps={task.settings.rollout}",)
+    completed(name, 0, folder / "trained", options, (), short)
+    shutil.rmtree(folder / "again", ignore_errors=True)
+    begun = time.monotonic()
+    completed(name, 0, folder / "again", options, [folder / "trained"], short)
+    return len(list((folder / "again" / TRAININGS).glob("*/*/result.json"))), time.monotonic() - begun
 
 
 def take_over(run: Path, others: Iterable[Path]) -> None:
@@ -262,19 +300,21 @@ def told(scores: Sequence[float]) -> str:
 def table(task: Task, place: Path, names: Sequence[str], programs: int) -> str:
     """The table of all finished runs of a task with a number of programs, in Markdown."""
     rows = [
-        "| reward | score in the search | fresh, mean | fresh, median | runs | raw fresh scores |",
+        "| reward | trained programs | score in the search | fresh, mean | fresh, median | fresh scores by seed |",
         "|---|---|---|---|---|---|",
     ]
-    rows += [_row(name, [], [scores]) for name, scores in references(task).items()]
+    rows += [_row(name, (), [], [scores]) for name, scores in references(task).items()]
     for name in names:
         found = [each for (search, _), each in sorted(finished(task, programs).items()) if search == name]
         if found:
-            rows.append(_row(name, [each.score for each in found], [each.fresh for each in found]))
+            counts = [each.programs for each in found]
+            rows.append(_row(name, counts, [each.score for each in found], [each.fresh for each in found]))
     for folder in sorted(place.glob("recorded-*")):
         curves = [result_of(folder / f"fresh-{seed}") for seed in FRESH]
         if (folder / "done.json").exists() and all(curves):
-            score = float(json.loads((folder / "done.json").read_text())["score"])
-            rows.append(_row(folder.name, [score], [[best(curve) for curve in curves if curve]]))
+            done = json.loads((folder / "done.json").read_text())
+            scores = [[best(curve) for curve in curves if curve]]
+            rows.append(_row(folder.name, [int(done["programs"])], [float(done["score"])], scores))
     return "\n".join(rows)
 
 
@@ -292,7 +332,7 @@ def depths(runs: Sequence[Path]) -> str:
     return "\n".join(rows)
 
 
-def _row(name: str, searches: Sequence[float], fresh_scores: Sequence[Sequence[float]]) -> str:
+def _row(name: str, programs: Sequence[int], searches: Sequence[float], fresh_scores: Sequence[Sequence[float]]) -> str:
     means = [float(np.mean(each)) for each in fresh_scores]
     half = 0.0
     if len(means) > 1:  # an interval over search seeds, not over trainings
@@ -301,7 +341,8 @@ def _row(name: str, searches: Sequence[float], fresh_scores: Sequence[Sequence[f
     within = f"{np.mean(means):.3f}" + (f" ± {half:.3f}" if len(means) > 1 else "")
     median = float(np.median([value for each in fresh_scores for value in each]))
     shown = f"{np.mean(searches):.3f}" if searches else "-"
-    return f"| {name} | {shown} | {within} | {median:.3f} | {len(fresh_scores)} | {raw} |"
+    counts = ", ".join(map(str, programs)) or "-"
+    return f"| {name} | {counts} | {shown} | {within} | {median:.3f} | {raw} |"
 
 
 if __name__ == "__main__":

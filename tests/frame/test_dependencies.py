@@ -22,6 +22,8 @@ PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 IMITATION = "imitation==1.0.1"
 """What `make test`, and a user, install beside the extra `baselines`, without its own requirements."""
+OF_TASKS = ("flappy-bird-gymnasium==0.4.0", "box2d==2.3.10")
+"""What two of the shipped tasks need, and `make test` installs without their own requirements."""
 LINE = re.compile(r"^(?P<name>[a-z0-9][a-z0-9-]*)==(?P<version>[0-9][0-9a-z.]*)( ; [^\\]+)?(?P<hashed> \\)?$")
 HASH = re.compile(r"^    --hash=sha256:[0-9a-f]{64}( \\)?$")
 # Needed without being imported: MuJoCo's environments come with gymnasium and step its exact version.
@@ -163,17 +165,18 @@ def test_a_lock_is_what_the_project_asks_for(name: str) -> None:
 def test_the_baselines_lock_holds_what_the_full_one_does_not() -> None:
     """Both are installed with --no-deps into one environment, so that neither may undo the other."""
     assert not set(lock("baselines")) & (set(lock("full")) | {"torch"})
-    wanted = asked([*EXTRAS["baselines"], IMITATION])
+    wanted = asked([*EXTRAS["baselines"], IMITATION, *OF_TASKS])
     pins = {**lock("full"), **lock("torch"), **lock("baselines")}
     assert str(wanted.pop("grace-irl").extras) == "{'rl'}"
     assert not [f"{one} is pinned {pins.get(key)}" for key, one in wanted.items() if not satisfied(one, pins.get(key))]
-    needed = closure([*EXTRAS["baselines"], IMITATION], overrides())
+    needed = closure([*EXTRAS["baselines"], IMITATION, *OF_TASKS], overrides())
     assert not needed - set(pins) - {"grace-irl"}
     assert not set(lock("baselines")) - needed
 
 
-def test_an_override_undoes_a_requirement_of_imitation_and_is_needed() -> None:
-    wanted = asked([line for line in requires("imitation") or [] if "extra" not in line])
+def test_an_override_undoes_a_requirement_and_is_needed() -> None:
+    lines = [line for name in ("flappy-bird-gymnasium", "imitation") for line in requires(name) or []]
+    wanted = asked([line for line in lines if "extra" not in line])
     pins = {**lock("full"), **lock("baselines")}
     for name, one in overrides().items():
         assert name in wanted
@@ -185,10 +188,11 @@ def test_an_override_undoes_a_requirement_of_imitation_and_is_needed() -> None:
     assert not [name for name in wanted if name not in {**pins, **lock("torch")} and name not in overrides()]
 
 
-def test_imitation_never_binds_the_core() -> None:
+def test_what_is_installed_without_its_requirements_never_binds_the_core() -> None:
     declared = [*PROJECT["dependencies"], *(line for lines in EXTRAS.values() for line in lines)]
-    assert "imitation" not in asked(declared)
-    assert "imitation" not in imported("grace_irl")
+    assert not {"imitation", "flappy-bird-gymnasium", "box2d"} & {*asked(declared), *imported("grace_irl")}
+    makefile = (ROOT / "Makefile").read_text()
+    assert f"NO_DEPS := {' '.join((IMITATION, *OF_TASKS))}\n" in makefile
 
 
 def satisfied(one: Requirement, pin: str | None) -> bool:

@@ -32,6 +32,7 @@ WORDS = {
     "ISC License (ISCL)": {"ISC"},
     "LGPL v2.1": {"LGPL-2.1-only"},
     "MIT License": {"MIT"},
+    "zlib": {"Zlib"},
     "Mozilla Public License 2.0 (MPL 2.0)": {"MPL-2.0"},
 }
 
