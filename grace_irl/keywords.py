@@ -103,5 +103,6 @@ class FitSettings(TypedDict, total=False):
     pairs: int
     pool_programs: int
     patience: int
+    deeper: int
     planner: bool
     pair_choice: Literal["score", "uniform"]

@@ -31,6 +31,13 @@ class ForgeConfig(Section):
     patience: int = setting(
         0, "Rounds without a better program after which the search ends; 0: never.", flag="patience", ge=0
     )
+    deeper: int = setting(
+        0,
+        "The search ends once a program is this much deeper than the best one; 0: never.",
+        flag="deeper",
+        details="A program's depth is 1 more than that of its deepest parent. FORGE ends so, but gives no number.",
+        ge=0,
+    )
     planner: bool = setting(True, "Begin with single components; without, with whole rewards.", flag="planner")
     choice: Literal["score", "uniform"] = setting("score", "Draw of pairs: score or uniform.", flag="pair-choice")
 
@@ -46,6 +53,7 @@ def pool(config: Config) -> Search:
         pairs=own.pairs,
         size=own.size,
         patience=own.patience or None,
+        deeper=own.deeper or None,
         choice=own.choice,
         planner=own.planner,
     )

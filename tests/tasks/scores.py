@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from grace_irl.rl.evaluation import Rollout
 
 NUMBER = 3
@@ -17,3 +19,12 @@ def raises(rollout: Rollout) -> float:
 
 def infinite(rollout: Rollout) -> float:
     return float("inf")
+
+
+def dies(rollout: Rollout) -> float:
+    """A fault in native code ends a process so."""
+    os._exit(9)
+
+
+def constant(rollout: Rollout) -> float:
+    return 1.0

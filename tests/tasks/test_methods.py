@@ -214,3 +214,20 @@ def test_a_program_of_a_task_takes_the_actions_of_its_environment(tmp_path: Path
     with closing(Store(RunPaths(tmp_path / "run").database)) as store:
         assert store.meta("actions") == "()"
         assert reads_of(export_record(record, store, config)).actions is None
+
+
+def rounds_of_forge(task: Path, folder: Path, *words: str) -> int:
+    """The number of rounds of crossover in a run of FORGE with three rounds of one pair at most."""
+    sizes = ["--first-programs", "2", "--rounds", "3", "--pairs", "1"]
+    assert main(["fit", "--method", "forge", "--task", str(task), *sizes, *words, "--out", str(folder)]) == 0
+    with opened(folder) as (store, _):
+        return sum(operator == "crossover" for _, operator in store.requests().values())
+
+
+@pytest.mark.slow
+def test_forge_ends_early_if_deeper_programs_bring_nothing(task: Path, tmp_path: Path) -> None:
+    """A policy of this task gets the same score whatever its reward, so the first program stays the best."""
+    task.write_text(TASK.replace("tests.tasks.scores:length", "tests.tasks.scores:constant"))
+    assert rounds_of_forge(task, tmp_path / "all") == 3
+    assert rounds_of_forge(task, tmp_path / "deeper", "--deeper", "1") == 1
+    assert rounds_of_forge(task, tmp_path / "patience", "--patience", "2") == 2

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed")
@@ -125,6 +126,26 @@ def test_a_finished_training_is_not_repeated(up: tuple[Path, Evaluation]) -> Non
 def test_the_last_evaluation_counts_if_asked(up: tuple[Path, Evaluation]) -> None:
     found = judged(up[0], UP, seeds=2, checkpoint="last")
     assert found.score == found.metrics["last"] == up[1].metrics["last"]
+    account, settings = PolicyAccount(), {"policy.task": "tiny", "policy.checkpoint": "last"}
+    assert "(last evaluation of its training)" in dict(account.facts(found, settings))["score"]
+    assert "(last evaluation, mean of 2 trainings in the search)" in account.verdict(found)
+    assert "(best evaluation, mean of 2 trainings in the search)" in account.verdict(up[1])
+
+
+def test_the_share_of_episodes_that_reach_a_goal_is_kept(tmp_path: Path) -> None:
+    task = replace(TASK, env="MiniGrid-Empty-5x5-v0", score="grace_irl.tasks.scores:success", steps=64, evaluations=1)
+    source = "class Reward:\n    def reward_fn(self, state, action, next_state):\n        return 0.0\n"
+    found = judged(tmp_path, source, task)
+    (point,) = found.evidence["policy"]["runs"][0]["curve"]
+    assert found.metrics["success"] == found.score == point["success"] == point["score"]
+    assert "success" not in judged(tmp_path / "none", UP, replace(TASK, steps=64, evaluations=1)).metrics
+
+
+def test_a_training_that_dies_is_that_programs_failure(tmp_path: Path) -> None:
+    found = judged(tmp_path, UP, replace(TASK, score="tests.tasks.scores:dies"))
+    assert (found.status, found.valid) == ("killed", False)
+    assert found.message.startswith("its training ended: ")
+    assert "\n" not in found.message
 
 
 def test_what_fails_in_a_dry_run_is_not_trained(tmp_path: Path) -> None:
@@ -164,9 +185,14 @@ def test_a_module_that_a_worker_lacks_is_not_the_programs_fault(
 
 
 def test_a_training_ends_at_its_limit(tmp_path: Path) -> None:
-    found = judged(tmp_path, SLOW, replace(TASK, steps=10**7), limit=4.0)
-    assert found.status == "timeout"
-    assert "more than 4 seconds" in found.message
+    before = set(psutil.Process().children(recursive=True))
+    with opened(tmp_path, replace(TASK, steps=10**7), limit=4.0) as evaluator:
+        (found,) = evaluator.evaluate([program(SLOW)])
+        assert found.status == "timeout"
+        assert "more than 4 seconds" in found.message
+        assert evaluator.evaluate([program(SLOW.replace("20000", "20001"))])[0].status == "timeout"
+    _, alive = psutil.wait_procs([each for each in psutil.Process().children(recursive=True) if each not in before], 5)
+    assert not alive  # neither the training nor its sandbox
 
 
 def test_the_memory_of_a_run_is_that_of_its_trainings(tmp_path: Path) -> None:
