@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +12,9 @@ import typer
 from grace_irl.atomic import require_new, write_atomically
 from grace_irl.cli.console import print_json, say
 from grace_irl.errors import InputError
+from grace_irl.methods.registry import method_of
 from grace_irl.runs.provenance import export_record
-from grace_irl.runs.run import best_record, opened
+from grace_irl.runs.run import best_record, kept_records, opened
 
 
 def export(
@@ -23,6 +26,10 @@ def export(
         str,
         typer.Option("--program", metavar="ID", help="Another program than the best; a prefix of its id will do."),
     ] = "",
+    best: Annotated[
+        int | None,
+        typer.Option("--best", metavar="N", min=1, help="The N best programs with their scores, in the folder --out."),
+    ] = None,
     library: Annotated[
         bool,
         typer.Option(
@@ -42,11 +49,15 @@ def export(
 ) -> None:
     """Write the best program of a run as one self-contained Python file with its provenance.
 
-    --library writes the functions that programs of the run share; --recording writes the answers of the run.
+    --best N writes more of them, with a table of their scores; --library writes the functions that programs of the run
+    share; --recording writes the answers of the run.
     """
-    path = _target(out, program, recording, library=library)
-    _require_writable(path, force=force)
-    if recording is not None:
+    path = _target(out, program, best, recording, library=library)
+    if best is None:
+        _require_writable(path, force=force)
+    if best is not None:
+        _best(run, path, best, force=force, as_json=as_json)
+    elif recording is not None:
         _recording(run, path, as_json=as_json)
     elif library:
         _library(run, path, as_json=as_json)
@@ -54,21 +65,22 @@ def export(
         _program(run, path, program, as_json=as_json)
 
 
-def _target(out: Path | None, program: str, recording: Path | None, *, library: bool) -> Path:
-    """The file to write.
+def _target(out: Path | None, program: str, best: int | None, recording: Path | None, *, library: bool) -> Path:
+    """The file or folder to write.
 
     Raises:
         InputError: the options exclude each other, or do not name a file.
     """
-    wanted = [
-        name for name, given in (("--program", program), ("--library", library), ("--recording", recording)) if given
-    ]
+    given = {"--program": program, "--best": best, "--library": library, "--recording": recording}
+    wanted = [name for name, value in given.items() if value]
     if len(wanted) > 1:
         raise InputError(f"{' with '.join(wanted)}; expected one of them: each writes a file of its own")
     if recording is not None:
         if out is not None:
             raise InputError(f"--recording {recording} with --out {out}; expected --recording FILE alone")
         return recording
+    if out is None and best is not None:
+        raise InputError(f"no folder to write; expected --out FOLDER, such as --best {best} --out best")
     if out is None:
         example = "library.py" if library else "reward.py"
         raise InputError(f"no file to write; expected --out FILE, such as --out {example}, or --recording FILE.jsonl")
@@ -93,6 +105,32 @@ def _program(run: Path, path: Path, prefix: str, *, as_json: bool) -> None:
         print_json({"run": str(run), "reward_path": str(path), "program": record.program.id})
     else:
         say(f"reward: {path}")
+
+
+def _best(run: Path, folder: Path, count: int, *, force: bool, as_json: bool) -> None:
+    """Write the best programs of a run as `1-ID.py` and so on, and their scores as `scores.csv`."""
+    if folder.is_file():
+        raise InputError(f"{folder}: a file; expected a new folder for the programs")
+    if not force and folder.is_dir() and any(folder.iterdir()):
+        raise InputError(f"{folder}: not empty; expected a new folder: choose another, or add to this one with --force")
+    with opened(run) as (store, config):
+        best_record(store, run)  # says so if there is none
+        account, files, table = method_of(config).account, dict[str, str](), io.StringIO()
+        rows = csv.writer(table, lineterminator="\n")
+        columns = [each.name for each in account.columns]
+        rows.writerow(["rank", "file", "program", account.score, *columns, "bits", "operator", "candidate", "parents"])
+        for rank, record in enumerate(kept_records(store)[:count], 1):
+            name, evaluation = f"{rank}-{record.program.id}.py", record.evaluation
+            files[name] = export_record(record, store, config)
+            figures = [evaluation.metrics.get(each.metric) for each in account.columns]
+            made = (record.program.size, record.program.operator, record.index, " ".join(record.program.parents))
+            rows.writerow([rank, name, record.program.id, evaluation.score, *figures, *made])
+        for name, text in (files | {"scores.csv": table.getvalue()}).items():
+            write_atomically(folder / name, text)
+    if as_json:
+        print_json({"run": str(run), "folder": str(folder), "programs": [*files]})
+    else:
+        say(f"rewards: {folder} ({len(files)} programs; their scores: scores.csv)")
 
 
 def _library(run: Path, path: Path, *, as_json: bool) -> None:

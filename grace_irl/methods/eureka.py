@@ -50,5 +50,5 @@ METHOD = two_forms(
     ("eureka", EurekaConfig),
     width=lambda config: config.own(EurekaConfig).samples,
     course=course,
-    more=lambda _, others, config: (rounds_panel("Rounds", others, config.own(EurekaConfig).samples),),
+    more=lambda _, others, config: (rounds_panel("round", others, config.own(EurekaConfig).samples),),
 )

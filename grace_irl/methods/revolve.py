@@ -72,5 +72,5 @@ METHOD = two_forms(
     ("revolve", RevolveConfig),
     width=_first,
     course=course,
-    more=lambda _, others, config: (rounds_panel("Generations", others, _first(config)),),
+    more=lambda _, others, config: (rounds_panel("generation", others, _first(config)),),
 )

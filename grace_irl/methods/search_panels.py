@@ -105,11 +105,11 @@ def pool_panel(others: Sequence[Scored], size: int) -> Panel:
     )
 
 
-def rounds_panel(title: str, others: Sequence[Scored], length: int) -> Panel:
+def rounds_panel(name: str, others: Sequence[Scored], length: int) -> Panel:
     """The scores of a search in rounds of `length` requests each.
 
     Args:
-        title: name of a round in the plural, such as "Rounds".
+        name: word for a round, "round" or "generation".
         others: all programs of the search.
         length: requests of a round.
     """
@@ -127,8 +127,8 @@ def rounds_panel(title: str, others: Sequence[Scored], length: int) -> Panel:
         f"{length} requests each. A program that an earlier request had brought does not count. The last column "
         "counts the programs that score higher than all of earlier rounds."
     )
-    head = (title.lower().removesuffix("s"), "programs", "valid", "best score", "mean score", "better")
-    return Panel(title, (text, Figures(head, tuple(rows))))
+    head = (name, "programs", "valid", "best score", "mean score", "better")
+    return Panel(f"Scores by {name}", (text, Figures(head, tuple(rows))))
 
 
 def scores_by_depth(programs: Sequence[Scored]) -> dict[int, list[float]]:

@@ -29,7 +29,7 @@ from grace_irl.runs.folder import RunPaths, require_folder
 from grace_irl.runs.front import FrontRow
 from grace_irl.runs.record import Record, candidate
 from grace_irl.runs.store import Store
-from grace_irl.search.ranks import Scored, winner
+from grace_irl.search.ranks import Scored, ranked, winner
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -272,6 +272,19 @@ def best_record(store: Store, folder: Path) -> Record:
     if record is None:
         raise GraceError(f"{folder}: no valid program yet; see why with: grace-irl show {RunPaths(folder).quoted}")
     return record
+
+
+def kept_records(store: Store) -> list[Record]:
+    """The records of the best program, and of all programs that the search has kept last, best first."""
+    best = store.meta("best")
+    last = {row.fate.program_id: row.fate for row in store.fates() if row.fate.verdict != "duplicate"}
+    kept = [
+        record
+        for name, record in store.records().items()
+        if name == best or (name in last and last[name].verdict == "kept")  # validation may choose a dropped program
+    ]
+    places = {scored.program.id: place for place, scored in enumerate(ranked(map(candidate, kept)))}
+    return sorted(kept, key=lambda record: (record.program.id != best, places[record.program.id]))
 
 
 @dataclass(frozen=True)

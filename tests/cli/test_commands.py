@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import csv
 import json
 import os
 import re
@@ -172,6 +173,31 @@ def test_export_stands_alone_and_passes_the_contract(
     assert (tmp_path / "absent" / "r.py").read_text() == out.read_text()
     assert main(["export", str(folder), "--out", str(tmp_path / "absent")]) == 2
     assert "absent: a folder; expected the path of a file, such as" in capsys.readouterr().err
+
+
+def test_the_best_programs_are_exported_with_their_scores(
+    fitted: tuple[Path, dict[str, Any]], demos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, folder = str(fitted[0]), tmp_path / "best"
+    assert main(["export", run, "--best", "3", "--out", str(folder), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    rows = list(csv.DictReader((folder / "scores.csv").open()))
+    assert told["programs"] == [row["file"] for row in rows]
+    assert {path.name for path in folder.iterdir()} == {*told["programs"], "scores.csv"}
+    assert (folder / rows[0]["file"]).read_text() == (fitted[0] / "reward.py").read_text()
+    for row in rows:
+        assert main(["score", str(folder / row["file"]), "--demos", str(demos)]) == 0
+    for words, said in (
+        (["--best", "3", "--out", str(folder)], "best: not empty; expected a new folder: choose another, or add to"),
+        (["--best", "3", "--out", str(folder / "scores.csv")], "scores.csv: a file; expected a new folder"),
+        (["--best", "3"], "no folder to write; expected --out FOLDER, such as --best 3 --out best"),
+        (["--best", "3", "--library", "--out", "x"], "--best with --library; expected one of them"),
+        (["--best", "0", "--out", "x"], "'--best'"),
+    ):
+        capsys.readouterr()
+        assert main(["export", run, *words]) == 2
+        assert said in " ".join(capsys.readouterr().err.split())
+    assert main(["export", run, "--best", "1", "--out", str(folder), "--force"]) == 0
 
 
 def test_resume_of_a_finished_run(fitted: tuple[Path, dict[str, Any]]) -> None:

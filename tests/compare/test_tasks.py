@@ -147,6 +147,37 @@ def test_all_methods_with_demonstrations_in_the_environment_of_a_task(
     assert {each["method"]: each["used"]["steps"] for each in more["results"]} == {"eureka": EUREKA, "bc": 0}
 
 
+EACH = {
+    "random": ("random.programs=2",),
+    "eureka": ("eureka.rounds=1", "eureka.samples=2"),
+    "revolve": ("revolve.programs=2", "revolve.islands=1", "revolve.size=2"),
+    "rf-agent": ("tree.programs=2", "tree.first=2"),
+    "forge": ("forge.first=2", "forge.rounds=0"),
+    "map-elites": ("map_elites.programs=2", "map_elites.first=2"),
+    "policy-evolution": ("policy_evolution.population=2", "policy_evolution.generations=0"),
+}
+"""Settings by which each search writes two programs."""
+
+
+@pytest.mark.slow
+def test_one_table_for_every_search_that_policies_judge(task: Path, tmp_path: Path, capsys: Capture) -> None:
+    folder = tmp_path / "out"
+    sets = [word for settings in EACH.values() for each in settings for word in ("--set", each)]
+    found = compared(
+        ["--task", task, "--methods", ",".join([*EACH, "ppo-true"]), *QUICK, *sets, "--out", folder], capsys
+    )
+    told = used(found)
+    for name in EACH:
+        assert (told[name]["asked"], told[name]["calls"]) == (2, 0), name
+        assert told[name]["steps"] == told[name]["trained"] * TRAINED, name
+        assert 1 <= told[name]["trained"] <= 2, name
+    table = (folder / "table.md").read_text()
+    head, _, rest = table.partition("## What each method used")
+    for name in [*EACH, "ppo-true"]:
+        assert f"\n| {name} | 1 |" in head, name
+        assert f"\n| {name} | 1 | " in rest, name
+
+
 PROGRAM = """class Reward:
     def reward_fn(self, state, action, next_state):
         return {weight} * (1.0 - abs(float(next_state[2])))

@@ -4,8 +4,8 @@ PANELS = {
     "rf-agent": ["Tree"],
     "forge": ["Pool"],
     "map-elites": ["Map"],
-    "eureka": ["Rounds"],
-    "revolve": ["Generations"],
+    "eureka": ["Scores by round"],
+    "revolve": ["Scores by generation"],
 }
 
 

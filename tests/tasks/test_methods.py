@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 from contextlib import closing
@@ -13,7 +14,7 @@ pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed"
 
 from grace_irl.cli import main
 from grace_irl.demos import save
-from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.evaluate.evaluation import Evaluation, shown
 from grace_irl.programs.export import reads_of
 from grace_irl.programs.program import Program
 from grace_irl.rl.collect import collect
@@ -50,6 +51,14 @@ def test_a_method_runs_whole_without_a_model(name: str, task: Path, tmp_path: Pa
     assert panels_in(page) == PANELS.get(name, [])
     assert main(["show", str(folder), "--json"]) == 0
     assert json.loads(capsys.readouterr().out.strip().splitlines()[-1])["best"] == best
+    assert main(["export", str(folder), "--best", "2", "--out", str(tmp_path / "best")]) == 0
+    rows = list(csv.DictReader((tmp_path / "best" / "scores.csv").open()))
+    assert 1 <= len(rows) <= 2
+    assert (rows[0]["program"], float(rows[0]["score"])) == (best, dict(programs)[best])
+    for row in rows:
+        assert float(row["score"]) == dict(programs)[row["program"]]
+        text = " ".join((tmp_path / "best" / row["file"]).read_text().split())
+        assert f"score: {shown(float(row['score']))} (best evaluation" in text
 
 
 def test_a_run_without_a_task_is_refused(tmp_path: Path, capsys: Capture) -> None:

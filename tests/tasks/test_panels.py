@@ -60,7 +60,7 @@ def test_a_score_of_zero_but_for_rounding_is_zero() -> None:
 
 def test_rounds_count_what_is_better_than_all_before() -> None:
     failed = Scored(Program("e", "", 1), Evaluation("runtime", "no"), 4)
-    text, figures = rounds_panel("Rounds", [*FAMILY[::-1], failed], 2).parts
+    text, figures = rounds_panel("round", [*FAMILY[::-1], failed], 2).parts
     assert "2 requests each" in str(text)
     assert figures.head[0] == "round"  # type: ignore[union-attr]
     assert figures.rows == (  # type: ignore[union-attr]
