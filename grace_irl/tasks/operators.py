@@ -82,7 +82,7 @@ class _Told:
 
 @dataclass(frozen=True)
 class _Author:
-    """What every prompt of a run says.
+    """Common content of all prompts of a run.
 
     Attributes:
         task: the task.

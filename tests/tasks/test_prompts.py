@@ -1,4 +1,4 @@
-"""What models and people read in runs with a task, and what becomes of their answers."""
+"""Prompts of models and people in runs with a task, and what becomes of the answers."""
 
 from __future__ import annotations
 
