@@ -137,8 +137,9 @@ def main() -> None:
     elif options.verb == "depths":
         print(depths(sorted(place.glob(f"{folder_of('forge', options.programs)}-[0-9]/run"))))
     elif options.verb == "overhead":
+        shutil.rmtree(place / "one", ignore_errors=True)
         begun = time.monotonic()
-        fresh(task, reward(next(iter(REFERENCES[task.name].values()))), place / "one", 1, FRESH[:1])
+        fresh(task, reward("0.0"), place / "one", 1, FRESH[:1])
         training = time.monotonic() - begun
         print(f"one training: {training:.1f} s\n\n| search | trained | s beside trainings | share |\n|---|---|---|---|")
         for name in names:

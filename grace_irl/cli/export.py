@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -14,13 +15,18 @@ from grace_irl.cli.console import print_json, say
 from grace_irl.errors import InputError
 from grace_irl.methods.registry import method_of
 from grace_irl.runs.provenance import export_record
-from grace_irl.runs.run import best_record, kept_records, opened
+from grace_irl.runs.run import best_record, best_records, opened
+
+SCORES = "scores.csv"
+EXPORTED = re.compile(r"\d+-[0-9a-f]{16}\.py|scores\.csv")
+"""Names of the files that `--best` writes."""
 
 
 def export(
     run: Annotated[Path, typer.Argument(help="The folder of a run.")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The file to write, such as reward.py or library.py.")
+        Path | None,
+        typer.Option("--out", "-o", help="The file to write, such as reward.py or library.py; with --best a folder."),
     ] = None,
     program: Annotated[
         str,
@@ -28,7 +34,9 @@ def export(
     ] = "",
     best: Annotated[
         int | None,
-        typer.Option("--best", metavar="N", min=1, help="The N best programs with their scores, in the folder --out."),
+        typer.Option(
+            "--best", metavar="N", min=1, help="The N best valid programs with their scores, in the folder --out."
+        ),
     ] = None,
     library: Annotated[
         bool,
@@ -44,7 +52,9 @@ def export(
             help="Not a program, but every answer and training of the run, for fit --replay FILE.jsonl.",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite a file that exists, or an earlier export of --best.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object as the last line.")] = False,
 ) -> None:
     """Write the best program of a run as one self-contained Python file with its provenance.
@@ -69,12 +79,12 @@ def _target(out: Path | None, program: str, best: int | None, recording: Path | 
     """The file or folder to write.
 
     Raises:
-        InputError: the options exclude each other, or do not name a file.
+        InputError: the options exclude each other, or do not name a place to write to.
     """
     given = {"--program": program, "--best": best, "--library": library, "--recording": recording}
     wanted = [name for name, value in given.items() if value]
     if len(wanted) > 1:
-        raise InputError(f"{' with '.join(wanted)}; expected one of them: each writes a file of its own")
+        raise InputError(f"{' with '.join(wanted)}; expected one of them: each writes something of its own")
     if recording is not None:
         if out is not None:
             raise InputError(f"--recording {recording} with --out {out}; expected --recording FILE alone")
@@ -108,29 +118,40 @@ def _program(run: Path, path: Path, prefix: str, *, as_json: bool) -> None:
 
 
 def _best(run: Path, folder: Path, count: int, *, force: bool, as_json: bool) -> None:
-    """Write the best programs of a run as `1-ID.py` and so on, and their scores as `scores.csv`."""
+    """Write the best programs of a run as `1-ID.py` and so on, and their scores as `scores.csv`.
+
+    With `force`, the files of an earlier export in this folder are removed.
+
+    Raises:
+        InputError: the folder holds something else, or the run has no valid program.
+    """
     if folder.is_file():
         raise InputError(f"{folder}: a file; expected a new folder for the programs")
-    if not force and folder.is_dir() and any(folder.iterdir()):
-        raise InputError(f"{folder}: not empty; expected a new folder: choose another, or add to this one with --force")
+    there = [path for path in folder.iterdir() if not EXPORTED.fullmatch(path.name)] if folder.is_dir() else []
+    old = [path for path in folder.iterdir() if path not in there] if folder.is_dir() else []
+    if there or (old and not force):
+        rest = "" if there else ", or replace these programs with --force"
+        raise InputError(f"{folder}: not empty; expected a new folder: choose another{rest}")
     with opened(run) as (store, config):
         best_record(store, run)  # says so if there is none
         account, files, table = method_of(config).account, dict[str, str](), io.StringIO()
         rows = csv.writer(table, lineterminator="\n")
         columns = [each.name for each in account.columns]
         rows.writerow(["rank", "file", "program", account.score, *columns, "bits", "operator", "candidate", "parents"])
-        for rank, record in enumerate(kept_records(store)[:count], 1):
+        for rank, record in enumerate(best_records(store)[:count], 1):
             name, evaluation = f"{rank}-{record.program.id}.py", record.evaluation
             files[name] = export_record(record, store, config)
             figures = [evaluation.metrics.get(each.metric) for each in account.columns]
             made = (record.program.size, record.program.operator, record.index, " ".join(record.program.parents))
             rows.writerow([rank, name, record.program.id, evaluation.score, *figures, *made])
-        for name, text in (files | {"scores.csv": table.getvalue()}).items():
+        for path in old:
+            path.unlink()
+        for name, text in (files | {SCORES: table.getvalue()}).items():
             write_atomically(folder / name, text)
     if as_json:
-        print_json({"run": str(run), "folder": str(folder), "programs": [*files]})
+        print_json({"run": str(run), "folder": str(folder), "files": [*files]})
     else:
-        say(f"rewards: {folder} ({len(files)} programs; their scores: scores.csv)")
+        say(f"rewards: {folder} ({len(files)} programs; their scores: {SCORES})")
 
 
 def _library(run: Path, path: Path, *, as_json: bool) -> None:

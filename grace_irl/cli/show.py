@@ -23,10 +23,11 @@ from grace_irl.runs.expand.expansion import is_expansion
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.front import front_figures, front_of
 from grace_irl.runs.provenance import Reuse, lineage, reuse
-from grace_irl.runs.record import Record
+from grace_irl.runs.record import Record, candidate
 from grace_irl.runs.rest import stored_rest
-from grace_irl.runs.run import Generation, history, kept_records, opened, require_single
+from grace_irl.runs.run import Generation, history, opened, require_single
 from grace_irl.runs.store import FateRow, Store
+from grace_irl.search.ranks import ranked
 
 SHOWN_FATES, SHOWN_EVENTS = 20, 5
 
@@ -114,7 +115,15 @@ def _show_run(
     store: Store, run: Path, prices: Prices, account: Account, *, top: int, all_fates: bool, as_json: bool
 ) -> None:
     records, rows, best = store.records(), store.fates(), store.meta("best")
-    kept, generations = kept_records(store), history(store)
+    last = {row.fate.program_id: row.fate for row in rows if row.fate.verdict != "duplicate"}
+    kept = [
+        record
+        for name, record in records.items()
+        if name == best or (name in last and last[name].verdict == "kept")  # validation may choose a dropped program
+    ]
+    places = {scored.program.id: place for place, scored in enumerate(ranked(map(candidate, kept)))}
+    kept.sort(key=lambda record: (record.program.id != best, places[record.program.id]))
+    generations = history(store)
     told = store.told()
     verdicts = Counter(row.fate.verdict for row in rows)
     failures = [entry for entry in told.values() if entry.failure]

@@ -21,7 +21,7 @@ def require_effect_on_searches(settings: Settings, given: Mapping[str, str]) -> 
     """Refuse settings of searches that have no effect on this comparison.
 
     In a comparison without a search, only the settings in `OVERRULED` and a reward file are refused, because
-    `--resume --methods` may add a search later. A reward file without `grace` is a forgotten method.
+    `--resume --methods` may add a search later. A reward file has an effect only if `grace` is compared.
 
     Args:
         settings: settings of the comparison.

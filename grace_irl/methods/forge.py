@@ -33,9 +33,10 @@ class ForgeConfig(Section):
     )
     deeper: int = setting(
         0,
-        "The search ends once a program is this much deeper than the best one; 0: never.",
+        "Depth by which the deepest program exceeds the best one when the search ends; 0: it does not end so.",
         flag="deeper",
-        details="A program's depth is 1 more than that of its deepest parent. FORGE ends so, but gives no number.",
+        details="Checked after each round. A program's depth is 1 more than that of its deepest parent. The paper has "
+        "such a rule, without a number.",
         ge=0,
     )
     planner: bool = setting(True, "Begin with single components; without, with whole rewards.", flag="planner")

@@ -81,7 +81,7 @@ def _with_ancestors(names: Sequence[str], parents: Mapping[str, str]) -> set[str
 def pool_panel(others: Sequence[Scored], size: int) -> Panel:
     """The best `size` programs with depths and parents, and below them the scores of all programs by depth."""
     depths = depths_of(others)
-    best = ordered([each for each in others if each.evaluation.valid])[:size]
+    best = ordered(filter(_counts, others))[:size]
     members = [
         (each.program.id, str(depths[each.program.id]), _score(each), ", ".join(each.program.parents) or "-")
         for each in best
@@ -91,8 +91,8 @@ def pool_panel(others: Sequence[Scored], size: int) -> Panel:
         for depth, found in scores_by_depth(others).items()
     ]
     text = (
-        f"The pool keeps the best {size} programs. Depth of a program: 0 for a new one, else 1 more than its deepest "
-        "parent."
+        f"The best {size} programs, as many as the pool keeps. Depth of a program: 0 for a new one, else 1 more than "
+        "its deepest parent."
     )
     return Panel(
         "Pool",
@@ -111,21 +111,23 @@ def rounds_panel(name: str, others: Sequence[Scored], length: int) -> Panel:
     Args:
         name: word for a round, "round" or "generation".
         others: all programs of the search.
-        length: requests of a round.
+        length: maximum number of requests of a round.
     """
     found: dict[int, list[Scored]] = {}
-    for each in sorted(others, key=lambda each: each.index):
+    for each in others:
         found.setdefault(each.index // length, []).append(each)
     rows, before = [], -math.inf
-    for place, programs in found.items():
-        scores = [each.evaluation.score for each in programs if each.evaluation.valid]
+    for place in range(max(found, default=-1) + 1):
+        programs = found.get(place, [])
+        scores = [each.evaluation.score for each in programs if _counts(each)]
         better = sum(score > before + EQUAL for score in scores)
         before = max([before, *scores])
         row = (number(max(scores)), number(sum(scores) / len(scores))) if scores else ("-", "-")
-        rows.append((str(place + 1), str(len(programs)), str(len(scores)), *row, str(better)))
+        answered = len({each.index for each in programs})
+        rows.append((str(place + 1), str(answered), str(len(scores)), *row, str(better)))
     text = (
-        f"{length} requests each. A program that an earlier request had brought does not count. The last column "
-        "counts the programs that score higher than all of earlier rounds."
+        f"At most {length} requests each. A repaired program counts once, and a program that an earlier request had "
+        "brought does not count. The last column counts the programs that score higher than all of earlier rounds."
     )
     head = (name, "programs", "valid", "best score", "mean score", "better")
     return Panel(f"Scores by {name}", (text, Figures(head, tuple(rows))))
@@ -135,9 +137,15 @@ def scores_by_depth(programs: Sequence[Scored]) -> dict[int, list[float]]:
     """The scores of the valid programs of each depth, by depth."""
     depths, scores = depths_of(programs), dict[int, list[float]]()
     for each in programs:
-        if each.evaluation.valid:
+        if _counts(each):
             scores.setdefault(depths[each.program.id], []).append(each.evaluation.score)
     return dict(sorted(scores.items()))
+
+
+def _counts(program: Scored) -> bool:
+    """Whether a search keeps the score of a program, as in `grace_irl.search.tried.Tried`."""
+    evaluation = program.evaluation
+    return evaluation.valid and evaluation.complete and math.isfinite(evaluation.score)
 
 
 def depths_of(programs: Sequence[Scored]) -> dict[str, int]:

@@ -245,7 +245,23 @@ def operators(config: Config) -> Mapping[str, Operator]:
     from grace_irl.tasks.operators import operators as of_task
 
     context = Path(config.model.context).read_text(encoding="utf-8") if config.model.context else ""
-    return of_task(task_of(config), config.own(PolicyConfig).train_steps, context)
+    own, task = config.own(PolicyConfig), task_of(config)
+    return of_task(task, _states(own.task, task.content), own.train_steps, context)
+
+
+@lru_cache(maxsize=1)
+def _states(name: str, content: str) -> str:
+    """The description of a task's states for prompts. The cache keeps it from the check of the settings to the search.
+
+    Args:
+        name: name or path of the task.
+        content: the task's content, with digests of its code. It is only part of the cache's key.
+    """
+    from grace_irl.tasks.operators import states_in_words
+    from grace_irl.tasks.task import read_task
+
+    del content
+    return states_in_words(read_task(name))
 
 
 class PolicyAccount(Account):

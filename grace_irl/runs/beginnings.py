@@ -16,10 +16,9 @@ from grace_irl.programs.export import fields_of, program_of, reads_of
 from grace_irl.programs.parts import Reads
 from grace_irl.propose.given import GivenProgram
 from grace_irl.rewards.file import read_reward
-from grace_irl.runs.record import TrajectoryRow, candidate
-from grace_irl.runs.run import opened
+from grace_irl.runs.record import TrajectoryRow
+from grace_irl.runs.run import best_records, opened
 from grace_irl.runs.store import Store
-from grace_irl.search.ranks import ranked
 
 SEEN = "seen"
 """Key of `Seen` in the table `meta` of run.db."""
@@ -195,16 +194,10 @@ def seen_before(trained: Sequence[EarlierTraining], rows: Sequence[TrajectoryRow
 
 
 def _best_of(folder: Path, most: int) -> list[GivenProgram]:
-    """At most `most` programs of a run: first its best program, then the others by merit (`ranks.ranked`).
-
-    The best program of a run need not have the highest merit.
-    """
+    """At most `most` programs of a run, best first (`best_records`)."""
     with opened(folder) as (store, _):
-        scores = [candidate(record) for record in store.records().values()]
-        best, fields = store.meta("best"), names_of(store.meta("fields"))
+        order, fields = [record.program for record in best_records(store)], names_of(store.meta("fields"))
         reads = Reads.of(store.meta("states"), store.meta("parts"), store.meta("actions"))
-    order = [each.program for each in ranked(s for s in scores if s.evaluation.valid and s.evaluation.complete)]
-    order.sort(key=lambda each: each.id != best)
     if not order:
         raise InputError(f"{folder}: no valid program; expected a run with at least one for --start-from")
     return [GivenProgram(each.source, f"{folder}: {each.id}", each.prior, fields, reads) for each in order[:most]]

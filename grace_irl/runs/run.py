@@ -274,17 +274,20 @@ def best_record(store: Store, folder: Path) -> Record:
     return record
 
 
-def kept_records(store: Store) -> list[Record]:
-    """The records of the best program, and of all programs that the search has kept last, best first."""
-    best = store.meta("best")
-    last = {row.fate.program_id: row.fate for row in store.fates() if row.fate.verdict != "duplicate"}
-    kept = [
-        record
-        for name, record in store.records().items()
-        if name == best or (name in last and last[name].verdict == "kept")  # validation may choose a dropped program
+def best_records(store: Store) -> list[Record]:
+    """The records of all valid programs: first the best program of the run, then the others by merit (`ranks.ranked`).
+
+    The best program need not have the highest merit, because validation data may choose it. Programs that fail in
+    strict mode are left out.
+    """
+    best, records = store.meta("best"), store.records()
+    refused = {row.fate.program_id for row in store.fates() if row.fate.verdict == "invalid"}
+    valid = [
+        candidate(record)
+        for name, record in records.items()
+        if name not in refused and record.evaluation.valid and record.evaluation.complete
     ]
-    places = {scored.program.id: place for place, scored in enumerate(ranked(map(candidate, kept)))}
-    return sorted(kept, key=lambda record: (record.program.id != best, places[record.program.id]))
+    return sorted((records[each.program.id] for each in ranked(valid)), key=lambda each: each.program.id != best)
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, get_args
 
 import numpy as np
 
 from grace_irl.demos.labels import Labelled
-from grace_irl.demos.trajectory import Demonstration
-from grace_irl.propose.briefing import Briefing, distinct
+from grace_irl.demos.trajectory import Demonstration, Role
+from grace_irl.propose.briefing import TERSE_BELOW, Briefing, distinct
 from grace_irl.propose.material import Material, ParentMaterial
 from grace_irl.propose.protocol import Prompt
 from grace_irl.propose.rendering import Operator
@@ -80,7 +80,7 @@ class _Told:
     results: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Author:
     """Common content of all prompts of a run.
 
@@ -88,7 +88,7 @@ class _Author:
         task: the task.
         steps: environment steps of a training.
         context: the user's own text; "" for none.
-        states: description of the states that programs get, and of actions.
+        states: description of the states that programs get, and of actions (`states_in_words`).
     """
 
     task: Task
@@ -97,18 +97,16 @@ class _Author:
     states: str
 
 
-def operators(task: Task, steps: int = 0, context: str = "") -> dict[str, Operator]:
+def operators(task: Task, states: str, steps: int = 0, context: str = "") -> dict[str, Operator]:
     """The operators by name. Each operator writes one kind of prompt.
 
     Args:
         task: the task.
+        states: the result of `states_in_words` for the task.
         steps: environment steps of a training; 0 for the task's own number.
         context: the user's own text, for every prompt; "" for none.
-
-    Raises:
-        InputError: the environment cannot be made, or its states cannot be shown to a model.
     """
-    author = _Author(task, steps or task.steps, context, _states(task))
+    author = _Author(task, steps or task.steps, context, states)
     writes: dict[str, Callable[[Briefing, Material], Prompt]] = {
         name: partial(_design, author, asked) for name, asked in ASKED.items()
     }
@@ -121,8 +119,12 @@ def operators(task: Task, steps: int = 0, context: str = "") -> dict[str, Operat
     return {name: Operator(write) for name, write in writes.items()}
 
 
-def _states(task: Task) -> str:
-    """The description of states and actions, from an episode of random actions."""
+def states_in_words(task: Task) -> str:
+    """The description of states and actions for prompts, from an episode of random actions.
+
+    Raises:
+        InputError: the environment cannot be made, or its states cannot be shown to a model.
+    """
     (episode,) = random_episodes(task, 1)
     shown = Labelled(Demonstration(episode, "expert"), np.ones(len(episode.states), np.bool_))
     about = view_of([shown], task.metadata).about
@@ -173,6 +175,7 @@ def _prompt(
 ) -> Prompt:
     """Write a prompt. `writes` says whether the answer is a program."""
     templates, task, budget = environment("grace_irl.tasks"), author.task, briefing.budget
+    demonstrations = _demonstrations(author, briefing)
     system = templates.get_template("system.j2").render(
         text=task.text,
         scored=task.scored or task.score,
@@ -186,7 +189,7 @@ def _prompt(
 
     def user(programs: Sequence[_Told]) -> str:
         return design.render(
-            demonstrations=_demonstrations(briefing),
+            demonstrations=demonstrations,
             context=cut(author.context.strip(), budget.of("context")),
             programs=programs,
             results=asked != REPAIR and any(each.results for each in programs),
@@ -199,18 +202,25 @@ def _prompt(
     return Prompt(system.strip(), user(kept))
 
 
-def _demonstrations(briefing: Briefing) -> str:
-    """The number and lengths of demonstrations, statistics of their states, and their instructions; "" for none."""
+@lru_cache(maxsize=1)
+def _demonstrations(author: _Author, briefing: Briefing) -> str:
+    """The number and lengths of demonstrations, statistics of their states, and their instructions; "" for none.
+
+    Names of the task's numbers stand in the statistics. Short prompts (`--prompt-scale`) leave instructions out.
+    """
     lines, budget = [], briefing.budget
-    for role in ("expert", "negative"):
-        steps = [item.trajectory.num_steps for item in briefing.items if item.demonstration.role == role]
+    for role in get_args(Role):
+        steps = sorted(item.trajectory.num_steps for item in briefing.items if item.demonstration.role == role)
         if steps:
-            lines.append(f"{len(steps)} {role} episodes of {min(steps)} to {max(steps)} steps.")
+            length = f"{steps[0]} to {steps[-1]}" if steps[0] < steps[-1] else f"{steps[0]}"
+            unit = "steps" if steps[-1] != 1 else "step"
+            lines.append(f"{len(steps)} {role} episode{'s' if steps[1:] else ''} of {length} {unit}.")
     if not lines:
         return ""
-    lines.append(briefing.view.figures(budget.of("legend")))
+    view = view_of(briefing.items, author.task.metadata) if author.task.fields else briefing.view
+    lines.append(view.figures(budget.of("legend")))
     instructions = [item.trajectory.extra_info for item in briefing.items if item.trajectory.extra_info]
-    if instructions:
+    if instructions and budget.scale >= TERSE_BELOW:
         lines.append(f"Their instructions:\n{distinct(instructions, budget.of('instructions'))}")
     return "\n".join(filter(None, lines))
 

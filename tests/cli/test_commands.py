@@ -182,13 +182,17 @@ def test_the_best_programs_are_exported_with_their_scores(
     assert main(["export", run, "--best", "3", "--out", str(folder), "--json"]) == 0
     told = json.loads(capsys.readouterr().out.splitlines()[-1])
     rows = list(csv.DictReader((folder / "scores.csv").open()))
-    assert told["programs"] == [row["file"] for row in rows]
-    assert {path.name for path in folder.iterdir()} == {*told["programs"], "scores.csv"}
+    assert told["files"] == [row["file"] for row in rows]
+    assert {path.name for path in folder.iterdir()} == {*told["files"], "scores.csv"}
+    assert len(rows) == 3
     assert (folder / rows[0]["file"]).read_text() == (fitted[0] / "reward.py").read_text()
     for row in rows:
         assert main(["score", str(folder / row["file"]), "--demos", str(demos)]) == 0
     for words, said in (
-        (["--best", "3", "--out", str(folder)], "best: not empty; expected a new folder: choose another, or add to"),
+        (
+            ["--best", "3", "--out", str(folder)],
+            "best: not empty; expected a new folder: choose another, or replace these",
+        ),
         (["--best", "3", "--out", str(folder / "scores.csv")], "scores.csv: a file; expected a new folder"),
         (["--best", "3"], "no folder to write; expected --out FOLDER, such as --best 3 --out best"),
         (["--best", "3", "--library", "--out", "x"], "--best with --library; expected one of them"),
@@ -198,6 +202,10 @@ def test_the_best_programs_are_exported_with_their_scores(
         assert main(["export", run, *words]) == 2
         assert said in " ".join(capsys.readouterr().err.split())
     assert main(["export", run, "--best", "1", "--out", str(folder), "--force"]) == 0
+    assert {path.name for path in folder.iterdir()} == {told["files"][0], "scores.csv"}
+    (folder / "mine.py").write_text("")
+    assert main(["export", run, "--best", "1", "--out", str(folder), "--force"]) == 2
+    assert (folder / "mine.py").exists()
 
 
 def test_resume_of_a_finished_run(fitted: tuple[Path, dict[str, Any]]) -> None:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from grace_irl.demos.labels import Problem
-from grace_irl.demos.trajectory import Metadata
+from grace_irl.demos.labels import Labelled, Problem, positive_states
+from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Trajectory
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.methods.registry import METHODS
+from grace_irl.propose.briefing import PromptBudget
 from grace_irl.propose.material import Workbench
 from grace_irl.propose.prompter import Prompter, PromptSettings
 from grace_irl.propose.protocol import Parent, Prompt, Step
 from grace_irl.runs.config import resolve
 from grace_irl.search.protocol import Request, Result
-from grace_irl.tasks.operators import operators
+from grace_irl.tasks.operators import operators, states_in_words
 from grace_irl.tasks.task import Task
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.tasks.test_policy_evaluator import TASK, UP
@@ -24,9 +27,9 @@ FAILED = Evaluation("runtime", "IndexError: index 9 is out of bounds", "Tracebac
 TIPS = "How to read the results"
 
 
-def prompter(task: Task) -> Prompter:
-    problem = Problem(Metadata("vector", ("x", "speed", "angle", "turn")), "all", ())
-    settings = PromptSettings(operators=operators(task))
+def prompter(task: Task, items: Sequence[Labelled] = (), budget: PromptBudget = PromptBudget()) -> Prompter:
+    problem = Problem(Metadata("vector"), "last", tuple(items))
+    settings = PromptSettings(budget, operators=operators(task, states_in_words(task)))
     return Prompter(Workbench(problem, InProcessSandbox()), settings, "code")
 
 
@@ -113,3 +116,67 @@ def test_repairs_by_rf_agent_stop() -> None:
         done.append(step)
         assert len(done) < 10
     assert [each.operator for each in done] == ["repair"] * 3 + ["align", "verify"]
+
+
+def episode(role: Role, rows: Sequence[float], instruction: str = "") -> Labelled:
+    """An episode of CartPole in which only the angle, the third number, changes."""
+    states = np.array([[0.5, 0.0, angle, 0.0] for angle in rows])
+    found = Demonstration(Trajectory(states, actions=np.zeros(len(rows) - 1), extra_info=instruction), role)
+    return Labelled(found, positive_states(found, "last"))
+
+
+def demonstrations(items: Sequence[Labelled], budget: PromptBudget = PromptBudget()) -> list[str]:
+    """The lines about demonstrations in a prompt."""
+    names = replace(TASK, fields=("x", "speed", "angle", "turn"))
+    prompt = prompter(names, items, budget).write(Request(0, "initialise", (), 0), [])
+    return prompt.user.partition("# Demonstrations\n")[2].partition("\n\n# Your task")[0].splitlines()
+
+
+HEAD = ["Constant in all data: [0]=0.5, [1]=0, [3]=0"]
+
+
+def test_a_prompt_has_figures_of_experts_against_negatives_whatever_states_are_positive() -> None:
+    experts = [episode("expert", [1.0, 1.0, 3.0]), episode("expert", [1.0, 3.0])]
+    counted, other, *lines = demonstrations([*experts, episode("negative", [5.0, 7.0])])
+    assert counted == "2 expert episodes of 1 to 2 steps."
+    assert other == "1 negative episode of 1 step."
+    assert lines[:1] == HEAD
+    assert lines[1].startswith("Statistics of the states of experts against those of negatives")
+    assert lines[2].startswith("[2] angle: 1.8, 0.98 (1 1 3) | 6, 1 (5.1 6 6.9) | -4.2")
+
+
+@pytest.mark.parametrize("role", ["expert", "negative"])
+def test_a_prompt_compares_all_states_of_one_role_with_the_last_ones(role: Role) -> None:
+    counted, *lines = demonstrations([episode(role, [1.0, 1.0, 3.0]), episode(role, [1.0, 1.0, 5.0])])
+    assert counted == f"2 {role} episodes of 2 steps."
+    assert lines[:1] == HEAD
+    assert lines[1].startswith("Statistics of all states against the last ones of episodes")
+    assert lines[2].startswith("[2] angle: 2, 1.53 (1 1 4.5) | 4, 1 (3.1 4 4.9) |")
+
+
+def test_a_prompt_lists_instructions_unless_it_is_to_be_short() -> None:
+    items = [episode("expert", [1.0, 2.0], "Go up"), episode("expert", [1.0, 2.0], "Go up")]
+    assert demonstrations(items)[-2:] == ["Their instructions:", "'Go up' x 2"]
+    assert "Go up" not in "".join(demonstrations(items, PromptBudget(scale=0.25)))
+
+
+def test_without_a_number_that_changes_there_is_no_table() -> None:
+    assert demonstrations([episode("expert", [1.0, 1.0])])[1:] == ["Constant in all data: [0]=0.5, [1]=0, [2]=1, [3]=0"]
+
+
+@pytest.mark.parametrize(
+    ("task", "said"),
+    [
+        (TASK, "A state is a numpy array of float64 with shape (4,). action is a number."),
+        (replace(TASK, sees="state"), "A state is a numpy array of float64 with shape (4,)."),
+        (replace(TASK, env="Pendulum-v1"), "shape (3,). action is a numpy array of float64 with shape (1,)."),
+        (
+            replace(TASK, env="MiniGrid-Empty-5x5-v0"),
+            "Sizes (h, w) seen so far: 5 x 5; others may come. action is a number.",
+        ),
+    ],
+)
+def test_a_prompt_says_what_states_and_actions_are(task: Task, said: str) -> None:
+    about = states_in_words(task)
+    assert about.endswith(said)
+    assert f"\n{about}\n" in prompter(task).write(Request(0, "initialise", (), 0), []).system

@@ -59,12 +59,13 @@ def test_a_score_of_zero_but_for_rounding_is_zero() -> None:
 
 
 def test_rounds_count_what_is_better_than_all_before() -> None:
-    failed = Scored(Program("e", "", 1), Evaluation("runtime", "no"), 4)
-    text, figures = rounds_panel("round", [*FAMILY[::-1], failed], 2).parts
-    assert "2 requests each" in str(text)
+    failed = [Scored(Program(name, "", 1), Evaluation("runtime", "no"), index) for name, index in (("e", 0), ("f", 7))]
+    text, figures = rounds_panel("round", [*FAMILY[::-1], *failed], 2).parts
+    assert "At most 2 requests each" in str(text)
     assert figures.head[0] == "round"  # type: ignore[union-attr]
     assert figures.rows == (  # type: ignore[union-attr]
         ("1", "2", "2", "0.2", "0.15", "2"),
         ("2", "2", "2", "0.5", "0.25002", "1"),
-        ("3", "1", "0", "-", "-", "0"),
+        ("3", "0", "0", "-", "-", "0"),
+        ("4", "1", "0", "-", "-", "0"),
     )

@@ -142,15 +142,14 @@ class GridView:
         return (
             "A state is a numpy array of int64 with shape (h, w, 3). state[i, j] holds the three codes (a, b, c) of "
             "the cell with first index i and second index j, both counted from 0. "
-            f"In this data (h, w) is {sizes}; other sizes may come."
+            f"Sizes (h, w) seen so far: {sizes}; others may come."
         )
 
     def legend(self, tokens: int) -> str:
         """See `View`."""
         lines = [
             "What the codes stand for is not given: the data tell. "
-            "A cell is written [i,j], its codes (a,b,c); [2,0..7] is a run of cells. "
-            f"Background, the commonest codes: {' and '.join(_code(code) for code in self._background)}. "
+            f"A cell is written [i,j], its codes (a,b,c); [2,0..7] is a run of cells. {self._ground} "
             "A state lists only the cells that differ from this background:"
         ]
         for (h, w), grid in self._backdrops.items():
@@ -160,7 +159,21 @@ class GridView:
             "and has Y now, `X: [i,j] => [k,l]` where X changed places with the background at [k,l], `as 3` if equal "
             "to state 3."
         )
-        return cut("\n".join([*lines, *self._acting(), self._seen]), tokens)
+        if self._actor is not None:
+            lines.append(
+                f"{self._acting} `… 9 moves left out`: nothing changes in them but the actor's cell. "
+                "`actor at [i,j] (a,b,c)`: it moved there in states left out, and background is where it was."
+            )
+        if self._hides:
+            lines.append(
+                "The actor hides what lies on its cell. What it carries may be hidden, too, so that two different "
+                "actions can leave equal states."
+            )
+        return cut("\n".join([*lines, self._seen]), tokens)
+
+    @property
+    def _ground(self) -> str:
+        return f"Background, the commonest codes: {' and '.join(_code(code) for code in self._background)}."
 
     @property
     def _seen(self) -> str:
@@ -169,26 +182,17 @@ class GridView:
 
     def figures(self, tokens: int) -> str:
         """See `View`."""
-        background = f"Background, the commonest codes: {' and '.join(_code(code) for code in self._background)}."
-        return cut("\n".join([background, *self._acting(), self._seen]), tokens)
+        return cut("\n".join(filter(None, (self._ground, self._acting, self._seen))), tokens)
 
-    def _acting(self) -> list[str]:
-        """Lines about the actor: its number, the move that follows each of its codes, and the things that it hides."""
-        lines: list[str] = []
-        if (actor := self._actor) is not None:
-            moves = ", ".join(f"{_code(code)} {_by(move)}" for code, move in actor.moves.items())
-            lines.append(
-                f"One cell of every state has {CHANNELS[actor.channel]}={actor.number}: the actor. "
-                + (f"Its codes tell its next step: {moves}. " if moves else "")
-                + "`… 9 moves left out`: nothing changes in them but the actor's cell. "
-                + "`actor at [i,j] (a,b,c)`: it moved there in states left out, and background is where it was."
-            )
-        if self._hides:
-            lines.append(
-                "The actor hides what lies on its cell. What it carries may be hidden, too, so that two different "
-                "actions can leave equal states."
-            )
-        return lines
+    @property
+    def _acting(self) -> str:
+        """The number of the actor, and the move that follows each of its codes; "" if there is no actor."""
+        actor = self._actor
+        if actor is None:
+            return ""
+        moves = ", ".join(f"{_code(code)} {_by(move)}" for code, move in actor.moves.items())
+        told = f"One cell of every state has {CHANNELS[actor.channel]}={actor.number}: the actor."
+        return f"{told} Its codes tell its next step: {moves}." if moves else told
 
     def words(self, tokens: int) -> str:
         """See `View`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from typing import Any
@@ -75,7 +75,7 @@ class ImageView:
         return (
             f"A state is a picture: a numpy array of int64 with shape (h, w, {self._channels}), values 0 to 255. "
             f"state[i, j] is the pixel in row i and column j, row 0 at the top; its channels are {names}. "
-            f"In this data (h, w) is {sizes}{more}."
+            f"Sizes (h, w) seen so far: {sizes}{more}."
         )
 
     def legend(self, tokens: int) -> str:
@@ -87,23 +87,34 @@ class ImageView:
             "and that of their pixels. Of later states only the pixels that changed since the state shown before are "
             "written, with the colours that they have now."
         )
-        return cut(f"{form}\n{self.figures(tokens)}", tokens)
+        sides = {
+            name: [item.trajectory.states[item.positive == side] for item in self._items]
+            for name, side in (("Positive", True), ("Negative", False))
+        }
+        return cut("\n".join([form, *self._colour_lines(sides)]), tokens)
 
     def figures(self, tokens: int) -> str:
         """See `View`."""
-        shares = "; ".join(f"{self._middle(shade)} {share:.1%}" for shade, share in self._shares)
-        lines = [
-            f"Colours by their share of all training pixels, about: {shares}.",
-        ]
-        lines += [
-            f"{name} states: mean of each channel (deviation between states) {said}."
-            for name, side in (("Positive", True), ("Negative", False))
-            if (said := self._means(positive=side))
-        ]
-        return cut("\n".join(lines), tokens)
+        sides = {
+            name: [item.trajectory.states for item in self._items if item.demonstration.role == role]
+            for name, role in (("Experts'", "expert"), ("Negatives'", "negative"))
+        }
+        return cut("\n".join(self._colour_lines(sides)), tokens)
 
-    def _means(self, *, positive: bool) -> str:
-        chosen = [item.trajectory.states[item.positive == positive] for item in self._items]
+    def _colour_lines(self, sides: Mapping[str, Sequence[NDArray[Any]]]) -> list[str]:
+        """The commonest colours, and the means of each side's states."""
+        shares = "; ".join(f"{self._middle(shade)} {share:.1%}" for shade, share in self._shares)
+        means = {name: self._means(chosen) for name, chosen in sides.items()}
+        return [
+            f"Colours by their share of all training pixels, about: {shares}.",
+            *(
+                f"{name} states: mean of each channel (deviation between states) {said}."
+                for name, said in means.items()
+                if said
+            ),
+        ]
+
+    def _means(self, chosen: Sequence[NDArray[Any]]) -> str:
         means = [states.reshape(len(states), -1, self._channels).mean(axis=1) for states in chosen if len(states)]
         if not means:
             return ""

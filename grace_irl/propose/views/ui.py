@@ -208,24 +208,25 @@ class UiView:
             "new node; - a node that is gone; (2 of 3): the second of three such nodes from the top; in 'x': it lies "
             "in the node that says x; beside 'x': it lies in one node with it."
         )
-        return "\n".join([*lines, *self._counts(tokens - estimate("\n".join(lines)))])
-
-    def figures(self, tokens: int) -> str:
-        """See `View`."""
-        return "\n".join(self._counts(tokens))
-
-    def _counts(self, room: int) -> list[str]:
-        """The packages of screens, and the nodes that tell positive screens from others, in about `room` tokens."""
-        lines = []
-        counted = Counter(item.package for _, _, outline in self._screens for item in outline.items)
-        packages = ", ".join(f"{named(name)} ({count} nodes)" for name, count in counted.most_common(8))
-        texts = [f"Packages: {packages}{', …' if len(counted) > 8 else ''}"] if counted else []
+        room = tokens - estimate("\n".join(lines))
+        texts = [self._packages] if self._packages else []
         texts.append(telling_table(self._screens, self._telling, room - estimate("\n".join(texts)) - 1))
         for text in texts:
             if text and estimate(text) < room:
                 lines.append(text)
                 room -= estimate(text) + 1
-        return lines
+        return "\n".join(lines)
+
+    def figures(self, tokens: int) -> str:
+        """See `View`."""
+        return cut(self._packages, tokens)
+
+    @property
+    def _packages(self) -> str:
+        """The packages of the screens, with the number of their nodes; "" without nodes."""
+        counted = Counter(item.package for _, _, outline in self._screens for item in outline.items)
+        packages = ", ".join(f"{named(name)} ({count} nodes)" for name, count in counted.most_common(8))
+        return f"Packages: {packages}{', …' if len(counted) > 8 else ''}" if counted else ""
 
     def words(self, tokens: int) -> str:
         """See `View`."""

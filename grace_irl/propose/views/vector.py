@@ -8,13 +8,14 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Sequence
-from typing import Any
+from functools import cached_property
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.labels import Labelled
-from grace_irl.demos.trajectory import Metadata
+from grace_irl.demos.trajectory import Metadata, Role
 from grace_irl.propose.tokens import cut, estimate
 
 
@@ -46,8 +47,12 @@ OF_SIDES = (
     "Statistics of the training states, expert (positive) against negative ones, largest effect first: "
     "field: mean, deviation (percentiles 5, 50, 95) | the same of negatives | Cohen's d"
 )
+OF_ROLES = (
+    "Statistics of the states of experts against those of negatives, largest effect first: "
+    "field: mean, deviation (percentiles 5, 50, 95) | the same of negatives | Cohen's d"
+)
 OF_ENDS = (
-    "Statistics of the demonstrations, all states against the last ones of episodes, largest difference first: "
+    "Statistics of all states against the last ones of episodes, largest difference first: "
     "field: mean, deviation (percentiles 5, 50, 95) | the same of last states | Cohen's d"
 )
 """Headings of tables of `field_statistics`."""
@@ -66,7 +71,7 @@ class VectorView:
     def __init__(self, items: Sequence[Labelled], metadata: Metadata) -> None:
         states = np.concatenate([self._numbers(item.trajectory.states) for item in items]).astype(np.float64)
         positive = np.concatenate([item.positive for item in items])
-        self._width = states.shape[1]
+        self._items, self._width = items, states.shape[1]
         self._names = metadata.fields
         self._labels = [f"[{i}]" for i in range(self._width)]
         deviation = states.std(axis=0)
@@ -76,8 +81,6 @@ class VectorView:
         both = positive.any() and not positive.all()
         with np.errstate(all="ignore"):  # squares of huge numbers overflow
             self._table = field_statistics(states[positive], states[~positive]) if both else []
-            last = np.cumsum([len(item.positive) for item in items]) - 1
-            self._ends = [] if both else field_statistics(states, states[last])
         order = [row["field"] for row in self._table] or list(range(self._width))
         varied = [i for i in order if i not in self._constant] or order[:1]
         self._shown = sorted(varied[:MAX_FIELDS])
@@ -100,9 +103,23 @@ class VectorView:
         return cut("\n".join([form, *self._lines(tokens - estimate(form) - 1, self._table, OF_SIDES)]), tokens)
 
     def figures(self, tokens: int) -> str:
-        """See `View`. Where no table compares positive with negative states, one compares all states with last ones."""
-        lines = self._lines(tokens, self._table or self._ends, OF_SIDES if self._table else OF_ENDS)
-        return cut("\n".join(lines), tokens)
+        """See `View`."""
+        return cut("\n".join(self._lines(tokens, *self._of_roles)), tokens)
+
+    @cached_property
+    def _of_roles(self) -> tuple[list[dict[str, Any]], str]:
+        """A table of `field_statistics` that compares the roles, or all states with the last ones, and its heading."""
+        experts, negatives = (
+            [self._numbers(item.trajectory.states) for item in self._items if item.demonstration.role == role]
+            for role in get_args(Role)
+        )
+        sides, told = (experts, negatives), OF_ROLES
+        if not experts or not negatives:
+            every = experts or negatives
+            sides, told = (every, [states[-1:] for states in every]), OF_ENDS
+        one, other = (np.concatenate(side).astype(np.float64) for side in sides)
+        with np.errstate(all="ignore"):  # squares of huge numbers overflow
+            return field_statistics(one, other), told
 
     def _lines(self, tokens: int, table: Sequence[dict[str, Any]], told: str) -> list[str]:
         """Constant fields, and a table of `field_statistics` below its heading, in about `tokens` tokens."""
@@ -111,9 +128,9 @@ class VectorView:
             values = ", ".join(f"{self._labels[i]}={self._low[i]:.4g}" for i in self._constant[:MAX_FIELDS])
             more = len(self._constant) - MAX_FIELDS
             lines.append(f"Constant in all data: {values}" + (f" and {more} more" if more > 0 else ""))
-        if table:
+        rows = [self._row(row) for row in table if row["field"] not in self._constant]
+        if rows:
             lines.append(told)
-            rows = [self._row(row) for row in table if row["field"] not in self._constant]
             room = tokens - estimate("\n".join(lines))
             for number, text in enumerate(rows):
                 room -= estimate(text) + 1

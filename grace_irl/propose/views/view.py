@@ -49,7 +49,11 @@ class View(Protocol):
         ...
 
     def figures(self, tokens: int) -> str:
-        """Statistics of the training states alone, for prompts that show no states, in about `tokens` tokens."""
+        """Statistics of the states alone, for prompts that show no states, in about `tokens` tokens.
+
+        They compare experts with negatives, whatever states are positive. Where there is one role alone, statistics of
+        vectors compare all states with the last ones of episodes.
+        """
         ...
 
     def words(self, tokens: int) -> str:

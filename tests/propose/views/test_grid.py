@@ -128,7 +128,7 @@ def test_sizes_are_told_apart() -> None:
     assert shown.state(small) == "5 x 6: (8,4,5) at [1,1]"
     assert shown.state(large) == "4 x 9: background only"
     assert shown.change(small, large) == "in full: 4 x 9: background only"
-    assert "(h, w) is 4 x 9, 5 x 6;" in shown.about
+    assert "(h, w) seen so far: 4 x 9, 5 x 6;" in shown.about
     unseen = room({}, (3, 3))
     assert shown.state(unseen).startswith("3 x 3: ")
 
