@@ -346,9 +346,11 @@ class Config(Section):
     method: str = setting(
         METHOD,
         "Method: grace, map-elites, rf-agent, forge, eureka, revolve, policy-evolution, random, or one of another "
-        "distribution; fit --method NAME --help-all shows its flags.",
+        "distribution; fit --method NAME --help shows its flags. All but grace also find rewards for a task (--task), "
+        "without demonstrations.",
         flag="method",
         panel="Search",
+        common=True,
     )
     seed: int = setting(
         0, "Seed of the split, the search and the proposer.", flag="seed", panel="Run", common=True, ge=0

@@ -38,7 +38,7 @@ from grace_irl.runs.config import (
     with_settings,
 )
 from grace_irl.runs.config import located as located_run
-from grace_irl.settings import Section, declared, problem_of, setting
+from grace_irl.settings import Section, declared, nearest, problem_of, setting
 from grace_irl.toml import read_toml
 
 if TYPE_CHECKING:
@@ -285,13 +285,16 @@ def told_apart(
         fit: name of the method whose settings `fit.toml` holds.
 
     Raises:
-        InputError: a setting belongs only to methods that are not compared.
+        InputError: a setting belongs only to methods that are not compared, or to none.
     """
     methods, known = tuple(methods), settings_of(fit)
     found: tuple[list[str], list[str]] = ([], [])
     others = {key for name in methods if is_search(name) for key in settings_of(name)}
+    sections = {key.partition(".")[0] for key in others} - {key.partition(".")[0] for key in known}
     for text in sets:
         key = key_of(text)
+        if key not in others and key.partition(".")[0] in sections:
+            raise InputError(f"setting {key!r} is unknown; {nearest(key, others)}")
         if key not in known and key not in others and (other := other_methods(key, fit)):
             raise InputError(
                 f"--set {key}: no effect with the methods {', '.join(methods)}; expected {other} among --methods, or "

@@ -5,6 +5,7 @@ Follow-up calls ask for a description of each valid program ("align") and for an
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -106,10 +107,12 @@ def course(config: Config) -> Course:
     own = config.own(TreeConfig)
     counts = dict(zip(ACTIONS, map(int, own.actions.split(",")), strict=True))
     width, left = max(sum(counts.values()), 1), max(own.programs - own.first, 0)
+    whole, part = divmod(left, width)
+    begun = Counter([name for name, count in counts.items() for _ in range(count)][:part])  # the last expansion
     phases = (
         Phase("initialise", min(own.first, own.programs), 1),
         *(
-            Phase(name, -(-left * count // width), 1, *NAMED.get(name, (1, 0)))
+            Phase(name, whole * count + begun[name], 1, *NAMED.get(name, (1, 0)))
             for name, count in counts.items()
             if count
         ),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from grace_irl.propose.rendering import Operator
     from grace_irl.search.protocol import Search
     from grace_irl.search.ranks import Scored
+    from grace_irl.tasks.facts import TaskFacts
     from grace_irl.tasks.policy_evaluator import PolicySettings
     from grace_irl.tasks.recorded import TrainingPlan
     from grace_irl.tasks.task import Task
@@ -103,7 +104,7 @@ def policy_evaluator(problem: Problem, config: Config) -> Callable[[Workbench], 
     """
     from grace_irl.atomic import write_atomically
     from grace_irl.rl.environments import registration
-    from grace_irl.tasks.policy_evaluator import PolicyEvaluator
+    from grace_irl.tasks.policy_evaluator import PolicyEvaluator, rounded
     from grace_irl.tasks.random_episodes import random_episodes
 
     task, settings = task_of(config), _settings(config)
@@ -122,6 +123,8 @@ def policy_evaluator(problem: Problem, config: Config) -> Callable[[Workbench], 
         if not (bench.folder / TASK_FILE).exists():
             write_atomically(bench.folder / TASK_FILE, task.content)
         bench.note(task.destination)
+        if line := rounded(task, settings):
+            bench.note(line)
         return PolicyEvaluator(task, bench, settings, episodes)
 
     return opened
@@ -246,22 +249,22 @@ def operators(config: Config) -> Mapping[str, Operator]:
 
     context = Path(config.model.context).read_text(encoding="utf-8") if config.model.context else ""
     own, task = config.own(PolicyConfig), task_of(config)
-    return of_task(task, _states(own.task, task.content), own.train_steps, context)
+    return of_task(task, _facts(own.task, task.content), own.train_steps, context)
 
 
 @lru_cache(maxsize=1)
-def _states(name: str, content: str) -> str:
-    """The description of a task's states for prompts. The cache keeps it from the check of the settings to the search.
+def _facts(name: str, content: str) -> TaskFacts:
+    """Facts about a task's environment for prompts. The cache keeps them from the check of the settings to the search.
 
     Args:
         name: name or path of the task.
         content: the task's content, with digests of its code. It is only part of the cache's key.
     """
-    from grace_irl.tasks.operators import states_in_words
+    from grace_irl.tasks.facts import facts_of
     from grace_irl.tasks.task import read_task
 
     del content
-    return states_in_words(read_task(name))
+    return facts_of(read_task(name))
 
 
 class PolicyAccount(Account):

@@ -46,11 +46,18 @@ def method_named(file: Path) -> str:
         with contextlib.suppress(InputError):
             if folder:
                 require_own_file(each)
-            if each.suffix == ".jsonl" and each.is_file():
+            if each.is_file() and _is_object(each):
                 return _recorded_method(each)
             if each.is_file():
                 return str(read_toml(each, "settings").get("method", ""))
     return ""
+
+
+def _is_object(file: Path) -> bool:
+    """Whether a file begins with a JSON object, as recordings do. No TOML file does."""
+    with contextlib.suppress(OSError), file.open("rb") as opened:
+        return opened.read(1) == b"{"
+    return False
 
 
 def _recorded_method(recording: Path) -> str:

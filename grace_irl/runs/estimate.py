@@ -19,6 +19,7 @@ from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.methods.method import Course, Phase
 from grace_irl.methods.registry import method_of, task_named
+from grace_irl.methods.trained import plan_of
 from grace_irl.programs.program import Program
 from grace_irl.propose.client import ChatClient
 from grace_irl.propose.material import Workbench
@@ -180,6 +181,12 @@ def estimated(config: Config) -> Estimate:
     typical_answer = min(ANSWER, model.answer_tokens)
     typical = _total(config, prompts, course.typical, course.opinions, typical_answer, most=False)
     most = _total(config, prompts, course.most, course.opinions, model.answer_tokens, most=True)
+    if task_named(config):
+        steps = sum(each.steps for each in plan_of(config).trainings.values())
+        notes.append(
+            f"trainings are not part of these figures: {most.programs:,} programs with {steps:,} environment steps "
+            f"each, at most {most.programs * steps:,} in all"
+        )
     return Estimate(
         proposer=name,
         model=served or model.name,

@@ -87,7 +87,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
     config = proposers.settled(located(config))
     if parts.proposer is None:
         proposers.kind(config.proposer.name)
-    folder = out or default_folder(next(iter(config.data.files), ""))
+    folder = out or default_folder(next(iter(config.data.files), "") or task_named(config))
     require_absent(folder)
     _say_size(config, parts)
     labelling = new_labelling(config, parts.demonstrations, parts.reason)

@@ -7,10 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, get_args
 
-import numpy as np
-
-from grace_irl.demos.labels import Labelled
-from grace_irl.demos.trajectory import Demonstration, Role
+from grace_irl.demos.trajectory import Role
 from grace_irl.propose.briefing import TERSE_BELOW, Briefing, distinct
 from grace_irl.propose.material import Material, ParentMaterial
 from grace_irl.propose.protocol import Prompt
@@ -18,7 +15,7 @@ from grace_irl.propose.rendering import Operator
 from grace_irl.propose.templates import environment
 from grace_irl.propose.tokens import cut, estimate
 from grace_irl.propose.views.registry import view_of
-from grace_irl.tasks.random_episodes import random_episodes
+from grace_irl.tasks.facts import TaskFacts
 from grace_irl.tasks.task import Task
 
 SOURCE = 2_500
@@ -28,8 +25,8 @@ COMPONENTS = 12
 
 PLAN = (
     "Think of what a policy needs to be told step by step to do this task, as a list of single reward components. Then "
-    "choose ONE component that none of the programs above has, and write a program whose reward is this component "
-    "alone, in a size of about 1. Your paragraph specifies the component in words."
+    "choose ONE component that none of the programs above, if there are any, has, and write a program whose reward is "
+    "this component alone, in a size of about 1. Your paragraph specifies the component in words."
 )
 ASKED: Mapping[str, str] = {
     "initialise": "Design a reward for this task.",
@@ -86,27 +83,28 @@ class _Author:
 
     Attributes:
         task: the task.
-        steps: environment steps of a training.
+        facts: facts about the task's environment.
+        steps: environment steps of a training, in whole rollouts.
         context: the user's own text; "" for none.
-        states: description of the states that programs get, and of actions (`states_in_words`).
     """
 
     task: Task
+    facts: TaskFacts
     steps: int
     context: str
-    states: str
 
 
-def operators(task: Task, states: str, steps: int = 0, context: str = "") -> dict[str, Operator]:
+def operators(task: Task, facts: TaskFacts, steps: int = 0, context: str = "") -> dict[str, Operator]:
     """The operators by name. Each operator writes one kind of prompt.
 
     Args:
         task: the task.
-        states: the result of `states_in_words` for the task.
+        facts: facts about its environment.
         steps: environment steps of a training; 0 for the task's own number.
         context: the user's own text, for every prompt; "" for none.
     """
-    author = _Author(task, steps or task.steps, context, states)
+    rollout = task.settings.rollout
+    author = _Author(task, facts, -(-(steps or task.steps) // rollout) * rollout, context)
     writes: dict[str, Callable[[Briefing, Material], Prompt]] = {
         name: partial(_design, author, asked) for name, asked in ASKED.items()
     }
@@ -117,22 +115,6 @@ def operators(task: Task, states: str, steps: int = 0, context: str = "") -> dic
         "repair": partial(_repair, author),
     }
     return {name: Operator(write) for name, write in writes.items()}
-
-
-def states_in_words(task: Task) -> str:
-    """The description of states and actions for prompts, from an episode of random actions.
-
-    Raises:
-        InputError: the environment cannot be made, or its states cannot be shown to a model.
-    """
-    (episode,) = random_episodes(task, 1)
-    shown = Labelled(Demonstration(episode, "expert"), np.ones(len(episode.states), np.bool_))
-    about = view_of([shown], task.metadata).about
-    actions = episode.actions
-    if task.sees == "state" or actions is None:
-        return about
-    shape = actions.shape[1:]
-    return f"{about} action is {f'a numpy array of float64 with shape {shape}' if shape else 'a number'}."
 
 
 def _design(author: _Author, asked: str, briefing: Briefing, material: Material) -> Prompt:
@@ -182,13 +164,15 @@ def _prompt(
         shows_score=task.shows_score,
         steps=author.steps,
         transitions=task.sees == "transition",
-        about=author.states,
+        about=author.facts.states,
+        limit=author.facts.episodes,
         answer_format=briefing.answer_format if writes else "",
     )
     design = templates.get_template("design.j2")
 
     def user(programs: Sequence[_Told]) -> str:
         return design.render(
+            random=author.facts.random,
             demonstrations=demonstrations,
             context=cut(author.context.strip(), budget.of("context")),
             programs=programs,
@@ -250,9 +234,13 @@ def outcome(program: ParentMaterial) -> str:
         curve = [point["score"] for point in runs[0]["curve"]]
         lines.append(f"score along training: {_row(curve)}")
         lines.append(f"episode length along training: {_row([point['length'] for point in runs[0]['curve']])}")
+        if any(paid := [point.get("paid") for point in runs[0]["curve"]]):
+            lines.append(f"reward of an episode along training: {_row(paid)}")
     if "success" in metrics:
         lines.append(f"success: {metrics['success']:.3g}")
     components: Mapping[str, Mapping[str, Any]] = evaluation.evidence.get("components", {})
+    if components:
+        lines.append("components, each the mean per step since the evaluation before:")
     for name, each in list(components.items())[:COMPONENTS]:
         lines.append(
             f"{name}: {_row(each['values'])}; max {each['max']:.3g}, mean {each['mean']:.3g}, min {each['min']:.3g}"

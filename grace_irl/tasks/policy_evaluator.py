@@ -253,6 +253,19 @@ def plan(task: Task, settings: PolicySettings) -> TrainingPlan:
     return TrainingPlan(task.name, digests_of(json.loads(task.content)), task.episodes, trainings)
 
 
+def rounded(task: Task, settings: PolicySettings) -> str:
+    """A line for the user if PPO trains for other steps, or is evaluated less often, than the task says; else ""."""
+    rollout, asked = task.settings.rollout, settings.steps or task.steps
+    steps, count = -(-asked // rollout) * rollout, evaluations_of(task, asked, task.evaluations)
+    if steps < 1.1 * asked and count == task.evaluations:
+        return ""
+    times = "once" if count == 1 else f"{count} times"
+    return (
+        f"a training of {asked:,} steps has {steps:,}, and is evaluated {times}: PPO learns from {rollout:,} steps at "
+        "a time (n_envs * n_steps in [ppo] of the task)"
+    )
+
+
 def components(runs: Sequence[Sequence[Point]]) -> dict[str, dict[str, Any]]:
     """The means of each component of a reward along trainings.
 

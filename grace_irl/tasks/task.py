@@ -327,6 +327,11 @@ def read_task(name: str) -> Task:
     if short and (short.keys() != SHORT.keys() or not math.isfinite(short["floor"])):
         found = ", ".join(f"{key} = {value}" for key, value in short.items())
         raise InputError(f"{path}, [short]: {found}; expected steps and a finite floor, or no [short]")
+    if short and short["steps"] >= training.get("steps", Task.steps):
+        raise InputError(
+            f"{path}, [short]: steps = {short['steps']}, and a full training has {training.get('steps', Task.steps)}; "
+            "expected fewer: a short training finds rewards that are not worth a full one"
+        )
     names = document.pop("fields", [])
     if not all(isinstance(each, str) for each in names):
         raise InputError(f"{path}: fields = {reprlib.repr(names)}; expected a list of texts")

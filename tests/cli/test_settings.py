@@ -249,9 +249,9 @@ def flags_in(lines: Sequence[str]) -> set[str]:
     return {words[0] for line in lines if line.startswith("  -") and (words := line.split())}
 
 
-def test_help_shows_ten_options_in_panels_and_help_all_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_shows_eleven_options_in_panels_and_help_all_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
     few, every = help_of(capsys, "fit", "--help"), help_of(capsys, "fit", "--help-all")
-    assert len(flags_in(few) - {"--help-all", "-h,"}) == 10
+    assert len(flags_in(few) - {"--help-all", "-h,"}) == 11
     assert {"--demos", "--llm-url", "--expand", "--out", "--resume"} <= flags_in(few) < flags_in(every)
     panels = [line for line in every if line.endswith(":") and not line.startswith(" ")]
     assert panels == [f"{name}:" for name in ("Data", "Search", "Model", "Expansion", "Stop rules", "Run", "Options")]

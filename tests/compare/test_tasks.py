@@ -225,6 +225,7 @@ REFUSED: list[tuple[list[str], str]] = [
     (["--methods", "random", "--set", "eureka.rounds=2"], "no effect with the methods random; expected eureka among"),
     (["--methods", "random", "--set", "search.population=4"], "--set search.population: no effect with the methods"),
     (["--methods", "random", "--set", "fitness.none=4"], "setting 'fitness.none' is unknown"),
+    (["--methods", "eureka", "--set", "eureka.sample=4"], "'eureka.sample' is unknown; did you mean eureka.samples?"),
     (["--methods", "random", "--set", "random.programs=0"], "setting 'random.programs' is 0"),
     (["--methods", "random", "--set", "model.temperature=0.1"], "no effect, since this run has no model"),
     (["--methods", "random", "--held-out", "0.3"], "--held-out: no effect with method 'random'"),

@@ -20,6 +20,7 @@ from grace_irl.propose.material import Material, ParentMaterial
 from grace_irl.propose.protocol import Attempt
 from grace_irl.propose.rendering import COMMON, clean
 from grace_irl.propose.tokens import estimate
+from grace_irl.tasks.facts import TaskFacts
 from grace_irl.tasks.operators import operators
 from grace_irl.tasks.task import Task
 from tests.propose import asked
@@ -279,7 +280,7 @@ def test_an_answer_without_a_program_is_allowed_where_the_search_heeds_it() -> N
 @pytest.mark.parametrize("judged", ["by demonstrations", "by policies"])
 def test_the_way_of_a_first_program_is_a_change_of_its_structure(judged: str) -> None:
     task = Task("tiny", "CartPole-v1", "Balance a pole.", "tests.tasks.scores:length")
-    writes = DIRECTED if judged == "by demonstrations" else operators(task, "A state is what it is.")
+    writes = DIRECTED if judged == "by demonstrations" else operators(task, TaskFacts("A state is what it is.", "", ""))
     problem = asked.grids()
     plain, parent = brief(problem), ParentMaterial(asked.SOURCE, asked.evaluation(problem))
     first = replace(asked.material(problem), parents=(parent,))

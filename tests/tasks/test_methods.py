@@ -116,7 +116,8 @@ def test_a_recording_knows_its_method(task: Path, tmp_path: Path, capsys: Captur
     assert main(["fit", "--method", "random", "--task", str(task), "--programs", "2", "--out", str(folder)]) == 0
     assert main(["export", str(folder), "--recording", str(recording)]) == 0
     assert str(task) not in recording.read_text()
-    for number, source in enumerate((recording, folder)):
+    other = shutil.copy(recording, tmp_path / "answers.json")  # whatever the file is called
+    for number, source in enumerate((recording, other, folder)):
         again = tmp_path / f"again-{number}"
         assert main(["fit", "--replay", str(source), "--task", str(task), "--out", str(again)]) == 0
         assert stored(again) == stored(folder)
@@ -149,6 +150,28 @@ def test_an_estimate_counts_the_programs(name: str, task: Path, tmp_path: Path, 
     arguments = ["fit", "--method", name, "--task", str(task), *SMALL[name], "--proposer", "manual", "--estimate"]
     assert main([*arguments, "--json"]) == 0
     assert "target accuracy" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("programs", [7, 10, 80])
+def test_an_estimate_counts_the_trainings(programs: int, task: Path, capsys: Capture) -> None:
+    """The last expansion of a tree may be cut."""
+    words = ["fit", "--method", "rf-agent", "--task", str(task), "--programs", str(programs), "--proposer", "manual"]
+    assert main([*words, "--train-seeds", "2", "--estimate", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
+    assert found["most"]["programs"] == found["typical"]["programs"] == programs
+    trained = f"{programs} programs with 256 environment steps each, at most {256 * programs:,} in all"
+    assert any(trained in note for note in found["notes"])
+
+
+@pytest.mark.slow
+def test_a_training_that_ppo_rounds_up_is_said(task: Path, tmp_path: Path, capsys: Capture) -> None:
+    task.write_text(TASK.replace("n_steps = 32", "n_steps = 100"))
+    words = ["fit", "--method", "random", "--task", str(task), "--programs", "1", "--out"]
+    assert main([*words, str(tmp_path / "run")]) == 0
+    assert "a training of 128 steps has 200, and is evaluated once: PPO learns from 200" in capsys.readouterr().err
+    task.write_text(TASK)
+    assert main([*words, str(tmp_path / "even")]) == 0
+    assert "PPO learns from" not in capsys.readouterr().err
 
 
 RECORDS = """

@@ -18,7 +18,8 @@ from grace_irl.propose.prompter import Prompter, PromptSettings
 from grace_irl.propose.protocol import Parent, Prompt, Step
 from grace_irl.runs.config import resolve
 from grace_irl.search.protocol import Request, Result
-from grace_irl.tasks.operators import operators, states_in_words
+from grace_irl.tasks.facts import facts_of
+from grace_irl.tasks.operators import operators
 from grace_irl.tasks.task import Task
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.tasks.test_policy_evaluator import TASK, UP
@@ -29,7 +30,7 @@ TIPS = "How to read the results"
 
 def prompter(task: Task, items: Sequence[Labelled] = (), budget: PromptBudget = PromptBudget()) -> Prompter:
     problem = Problem(Metadata("vector"), "last", tuple(items))
-    settings = PromptSettings(budget, operators=operators(task, states_in_words(task)))
+    settings = PromptSettings(budget, operators=operators(task, facts_of(task)))
     return Prompter(Workbench(problem, InProcessSandbox()), settings, "code")
 
 
@@ -79,7 +80,7 @@ def test_an_opinion_is_asked_for_about_the_program_and_its_description() -> None
 
 def test_results_have_the_course_of_score_success_and_components() -> None:
     """A small component is not written as 0.00."""
-    points = [{"score": 0.5, "length": 20.0}, {"score": 1.5, "length": 12.25}]
+    points = [{"score": 0.5, "length": 20.0, "paid": None}, {"score": 1.5, "length": 12.25, "paid": 31.5}]
     evidence = {
         "policy": {"runs": [{"seed": 0, "curve": points}]},
         "components": {"tiny": {"values": [0.00004, None, 0.000052], "max": 0.000052, "mean": 0.000046, "min": 4e-5}},
@@ -90,7 +91,9 @@ def test_results_have_the_course_of_score_success_and_components() -> None:
         "Score 1.5",
         "score along training: 0.5 1.5",
         "episode length along training: 20 12.2",
+        "reward of an episode along training: - 31.5",
         "success: 0.25",
+        "components, each the mean per step since the evaluation before:",
         "tiny: 4e-05 - 5.2e-05; max 5.2e-05, mean 4.6e-05, min 4e-05",
     ):
         assert f"\n{line}\n" in f"{prompt.user}\n", line
@@ -99,7 +102,7 @@ def test_results_have_the_course_of_score_success_and_components() -> None:
 @pytest.mark.parametrize("shows", [False, True])
 def test_a_prompt_says_whether_programs_see_parts_of_the_score(shows: bool) -> None:
     prompt = prompter(replace(TASK, shows_score=shows)).write(Request(0, "initialise", (), 0), [])
-    assert ("Programs see no part of it." in prompt.system) == (not shows)
+    assert ("Programs can compute parts of it from what they see." in prompt.system) == shows
 
 
 def test_repairs_by_rf_agent_stop() -> None:
@@ -162,21 +165,3 @@ def test_a_prompt_lists_instructions_unless_it_is_to_be_short() -> None:
 
 def test_without_a_number_that_changes_there_is_no_table() -> None:
     assert demonstrations([episode("expert", [1.0, 1.0])])[1:] == ["Constant in all data: [0]=0.5, [1]=0, [2]=1, [3]=0"]
-
-
-@pytest.mark.parametrize(
-    ("task", "said"),
-    [
-        (TASK, "A state is a numpy array of float64 with shape (4,). action is a number."),
-        (replace(TASK, sees="state"), "A state is a numpy array of float64 with shape (4,)."),
-        (replace(TASK, env="Pendulum-v1"), "shape (3,). action is a numpy array of float64 with shape (1,)."),
-        (
-            replace(TASK, env="MiniGrid-Empty-5x5-v0"),
-            "Sizes (h, w) seen so far: 5 x 5; others may come. action is a number.",
-        ),
-    ],
-)
-def test_a_prompt_says_what_states_and_actions_are(task: Task, said: str) -> None:
-    about = states_in_words(task)
-    assert about.endswith(said)
-    assert f"\n{about}\n" in prompter(task).write(Request(0, "initialise", (), 0), []).system

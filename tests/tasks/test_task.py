@@ -104,6 +104,10 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
         (WHOLE + 'sees = "all"\n', "sees = 'all'"),
         (WHOLE + "[training]\nsteps = 0\n", "steps = 0"),
         (WHOLE + '[training]\nsteps = "many"\n', "'many'"),
+        (
+            WHOLE + "[training]\nsteps = 500\n[short]\nsteps = 500\nfloor = 1.0\n",
+            "a full training has 500; expected fewer",
+        ),
         (WHOLE.replace("tests.tasks.scores:length", "length"), "expected info:KEY, package.module:function or"),
         ("env = [", "not TOML"),
     ],

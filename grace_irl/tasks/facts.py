@@ -1,0 +1,79 @@
+"""Facts about a task's environment for prompts: its states, its actions, and episodes of random actions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grace_irl.demos.labels import Labelled
+from grace_irl.demos.trajectory import Demonstration, Trajectory
+from grace_irl.propose.views.registry import view_of
+from grace_irl.tasks.random_episodes import STATES, random_episodes
+from grace_irl.tasks.task import Task
+
+TOKENS = 1_000
+"""Maximum number of tokens of the statistics of episodes of random actions."""
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """Facts about a task's environment.
+
+    Attributes:
+        states: description of the states that programs get, and of actions if programs may read them.
+        episodes: the longest episode in words; "" if the environment has no limit of its own.
+        random: number and lengths of episodes of random actions, and statistics of their states.
+    """
+
+    states: str
+    episodes: str
+    random: str
+
+
+def facts_of(task: Task) -> TaskFacts:
+    """Make the environment, play episodes of random actions, and describe both.
+
+    Raises:
+        InputError: the environment cannot be made, or its states cannot be shown to a model.
+    """
+    episodes = random_episodes(task)
+    shown = [Labelled(Demonstration(each, "expert"), np.ones(len(each.states), np.bool_)) for each in episodes]
+    view = view_of(shown, task.metadata)
+    environment, _ = task.make()
+    with closing(environment):
+        space, limit = environment.action_space, task.max_steps or _limit(environment)
+    action = "" if task.sees == "state" else f" action is {_action(space, episodes[0])}."
+    return TaskFacts(
+        f"{view.about}{action}",
+        f"An episode has at most {limit:,} steps." if limit else "",
+        f"{_lengths(episodes)}\n{view.figures(TOKENS)}".strip(),
+    )
+
+
+def _limit(environment: Any) -> int:
+    """Maximum number of steps of an episode, as the registration or MiniGrid's attribute states it; 0 without one."""
+    spec = getattr(environment, "spec", None)
+    limit = getattr(spec, "max_episode_steps", None) or getattr(environment.unwrapped, "max_steps", None)
+    return limit if isinstance(limit, int) else 0
+
+
+def _action(space: Any, episode: Trajectory) -> str:
+    """The form of an action as programs get it, and its range."""
+    shape = () if episode.actions is None else episode.actions.shape[1:]
+    if not shape:
+        count, start = getattr(space, "n", None), int(getattr(space, "start", 0))
+        return "a number" if count is None else f"a whole number from {start} to {start + int(count) - 1}"
+    found = f"a numpy array of float64 with shape {shape}"
+    low, high = (np.unique(getattr(space, name, [])) for name in ("low", "high"))
+    return f"{found}, from {low[0]:g} to {high[0]:g}" if len(low) == len(high) == 1 else found
+
+
+def _lengths(episodes: Sequence[Trajectory]) -> str:
+    steps = sorted(each.num_steps for each in episodes)
+    length = f"{steps[0]} to {steps[-1]}" if steps[0] < steps[-1] else f"{steps[0]}"
+    cut = f" (at most {STATES - 1} of each are read)" if steps[-1] >= STATES - 1 else ""
+    return f"{len(steps)} episodes of {length} steps{cut}."
