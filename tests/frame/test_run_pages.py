@@ -34,7 +34,7 @@ def test_the_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         else:
             assert each.output is None, f"{each}: the output of a block that does not run"
     if page == PYTHON:
-        assert (len(found), sum(each.runs for each in found)) == (4, 3)
+        assert (len(found), sum(each.runs for each in found)) == (5, 4)
         assert names["run"].best.held_out.accuracy > 0.9
         assert len(list((tmp_path / "logs").glob("events.*"))) == 1
 
