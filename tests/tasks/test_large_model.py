@@ -19,7 +19,7 @@ from grace_irl.runs.store import Store
 
 RECORDINGS = Path(__file__).resolve().parent.parent / "recordings" / "large_model_policies"
 FOUND: dict[str, dict[str, Any]] = json.loads((RECORDINGS / "results.json").read_text(encoding="utf-8"))
-METHODS_OF = {"eureka": "eureka", "rf": "rf-agent"}
+METHODS_OF = {"eureka": "eureka", "apart": "eureka", "rf": "rf-agent"}
 
 
 def notes(store: Store) -> list[dict[str, str]]:
