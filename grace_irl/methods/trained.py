@@ -333,7 +333,10 @@ def panels(best: Scored | None, others: Sequence[Scored]) -> Sequence[Panel]:
     if best is None:
         return ()
     found, evidence = [], best.evaluation.evidence
-    runs = evidence.get("policy", {}).get("runs", [])
+    known = evidence.get("policy", {})
+    runs = known.get("runs", [])
+    if not runs and known.get("short"):  # the score is below the floor
+        runs = [{"seed": "short training", "curve": known["short"]}]
     if runs:
         rows = [
             (str(run["seed"]), f"{point['steps']:,}", number(point["score"]), f"{point['length']:.1f}")

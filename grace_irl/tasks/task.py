@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import reprlib
+import traceback
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -178,6 +179,11 @@ class Task:
         if self.score.startswith(INFO):
             return _InfoScore(self.name, self.score.removeprefix(INFO))
         module, _, name = self.score.rpartition(":")
+        if module.endswith(".py") and not Path(module).is_file():
+            raise InputError(
+                f"task {self.name}: score {self.score!r}: no file {module}; expected a function of an episode as "
+                f"file.py:function, beside the task, or package.module:function ({page('tasks')})"
+            )
         try:
             found = getattr(module_of(module, self.score), name, None)
         except InputError as error:
@@ -273,8 +279,10 @@ class _FunctionScore:
             found = float(self.function(rollout))
         except Exception as error:
             said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{Path(frame.filename).name}, line {frame.lineno}"
             raise InputError(
-                f"task {self.task}: its score fails on an episode: {said}; expected a finite number"
+                f"task {self.task}: its score fails on an episode: {said} ({where}); expected a finite number"
             ) from error
         if not math.isfinite(found):
             raise InputError(f"task {self.task}: its score of an episode is {found}; expected a finite number")

@@ -19,7 +19,7 @@ from grace_irl.errors import InputError, SandboxError
 from grace_irl.evaluate.evaluation import Evaluation, Evaluator
 from grace_irl.evaluate.rewards import MemoryCache
 from grace_irl.methods.map_elites import niche_of
-from grace_irl.methods.trained import PolicyAccount
+from grace_irl.methods.trained import PolicyAccount, panels
 from grace_irl.propose.material import Workbench
 from grace_irl.rewards.runner import SandboxedRunner
 from grace_irl.rl.curve import Point, from_json
@@ -213,6 +213,8 @@ def test_a_short_training_with_a_floor_saves_the_full_one(tmp_path: Path) -> Non
     assert [each.name for each in (tmp_path / TRAININGS).glob("*/*")] == ["short-0"]
     account, settings = PolicyAccount(), {"policy.task": "/home/someone/mine/line.toml", "policy.checkpoint": "best"}
     assert "below 400" in account.verdict(found)
+    (training, _) = panels(Scored(program(UP), found, 0), ())
+    assert [row[0] for row in training.parts[1].rows] == ["short training"]  # type: ignore[union-attr]
     known = dict(account.facts(found, settings))
     assert known["task"] == "mine/line.toml"
     assert "no full training: score" in known["score"]

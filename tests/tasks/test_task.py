@@ -126,14 +126,24 @@ def test_a_file_that_is_not_there() -> None:
 
 @pytest.mark.parametrize(
     ("score", "said"),
-    [("nowhere:score", "does not import"), ("tests.tasks.scores:NUMBER", "is no function")],
+    [
+        ("nowhere:score", "does not import"),
+        ("/nowhere/own.py:score", "no file /nowhere/own.py; expected a function of an episode as file.py:function"),
+        ("tests.tasks.scores:NUMBER", "is no function"),
+    ],
 )
 def test_scores_that_cannot_be_used(score: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         Task("t", "CartPole-v1", "Balance.", score).scorer()
 
 
-@pytest.mark.parametrize(("score", "said"), [("raises", "its score fails"), ("infinite", "expected a finite number")])
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [
+        ("raises", r"its score fails on an episode: ValueError: it broke badly \(scores.py, line \d+\)"),
+        ("infinite", "expected a finite number"),
+    ],
+)
 def test_scores_that_fail_name_the_task(score: str, said: str) -> None:
     episode = Rollout(random_episodes(read_task("snake"), 1)[0], 0.0)
     with pytest.raises(InputError, match=f"task t: .*{said}|task t: .*inf"):
