@@ -21,24 +21,11 @@ from grace_irl.runs.expand.expansion import rounds_of
 from grace_irl.runs.run import opened
 from grace_irl.work import Workplace
 from tests.fakes.data import vector_set
+from tests.tasks.poles import TASK as POLE
 from tests.work.test_folder import until, worker
 
 ROOT = Path(__file__).parents[2]
 DEMOS = str(ROOT / "datasets" / "babyai-go-to-obj")
-POLE = """
-env = "CartPole-v1"
-text = "A cart shall keep a pole upright."
-score = "tests.tasks.scores:length"
-scored = "steps until the pole falls"
-fields = ["x", "velocity", "angle", "angular velocity"]
-[training]
-steps = 128
-evaluations = 2
-episodes = 2
-[ppo]
-n_envs = 2
-n_steps = 32
-"""
 
 
 def fitted(out: Path, capsys: pytest.CaptureFixture[str], *more: str) -> str:
