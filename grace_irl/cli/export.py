@@ -127,11 +127,11 @@ def _best(run: Path, folder: Path, count: int, *, force: bool, as_json: bool) ->
     """
     if folder.is_file():
         raise InputError(f"{folder}: a file; expected a new folder for the programs")
-    there = [path for path in folder.iterdir() if not EXPORTED.fullmatch(path.name)] if folder.is_dir() else []
-    old = [path for path in folder.iterdir() if path not in there] if folder.is_dir() else []
-    if there or (old and not force):
-        rest = "" if there else ", or replace these programs with --force"
-        raise InputError(f"{folder}: not empty; expected a new folder: choose another{rest}")
+    foreign = [path for path in folder.iterdir() if not EXPORTED.fullmatch(path.name)] if folder.is_dir() else []
+    old = [path for path in folder.iterdir() if path not in foreign] if folder.is_dir() else []
+    if foreign or (old and not force):
+        hint = "" if foreign else ", or replace these programs with --force"
+        raise InputError(f"{folder}: not empty; expected a new folder: choose another{hint}")
     with opened(run) as (store, config):
         best_record(store, run)  # says so if there is none
         account, files, table = method_of(config).account, dict[str, str](), io.StringIO()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import field_validator
@@ -108,7 +109,8 @@ def course(config: Config) -> Course:
     counts = dict(zip(ACTIONS, map(int, own.actions.split(",")), strict=True))
     width, left = max(sum(counts.values()), 1), max(own.programs - own.first, 0)
     whole, part = divmod(left, width)
-    begun = Counter([name for name, count in counts.items() for _ in range(count)][:part])  # the last expansion
+    children = (name for name, count in counts.items() for _ in range(count))
+    begun = Counter(islice(children, part))  # the last expansion; counts may be huge
     phases = (
         Phase("initialise", min(own.first, own.programs), 1),
         *(

@@ -110,6 +110,11 @@ def policy_evaluator(problem: Problem, config: Config) -> Callable[[Workbench], 
     task, settings = task_of(config), _settings(config)
     task.scorer()
     _ = task.settings
+    if task.short_steps and 0 < settings.steps <= task.short_steps:
+        raise InputError(
+            f"--train-steps {settings.steps}, and the short training of task {task.name} has {task.short_steps} steps; "
+            "expected more steps than those"
+        )
     registration(task.env)
     episodes = random_episodes(task, seed=config.seed)
     theirs, ours = ([each.trajectory for each in problem.items[:1]], episodes[:1])

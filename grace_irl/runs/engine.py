@@ -185,7 +185,7 @@ class Engine:
                 if not asked:
                     if isinstance(answer, Wait):
                         raise GraceError("the search waits, but nothing is in flight: this is a defect of the search")
-                    return self._concluded or "finished: the search has asked for all its programs"
+                    return self._concluded or "finished: the search is over"
                 # No time limit applies to results of earlier sittings, which come from the store.
                 left = None if self._told < len(self._old) else self._budget.seconds_left(self._meter.seconds)
                 done, _ = await asyncio.wait({asked[0]}, timeout=left)

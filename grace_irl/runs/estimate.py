@@ -182,10 +182,10 @@ def estimated(config: Config) -> Estimate:
     typical = _total(config, prompts, course.typical, course.opinions, typical_answer, most=False)
     most = _total(config, prompts, course.most, course.opinions, model.answer_tokens, most=True)
     if task_named(config):
-        steps = sum(each.steps for each in plan_of(config).trainings.values())
+        steps = sum(each.evaluated_at[-1] for each in plan_of(config).trainings.values())  # whole rollouts
         notes.append(
             f"trainings are not part of these figures: {most.programs:,} programs with {steps:,} environment steps "
-            f"each, at most {most.programs * steps:,} in all"
+            f"each, {most.programs * steps:,} in all (a program that fails in training, and is repaired, trains again)"
         )
     return Estimate(
         proposer=name,

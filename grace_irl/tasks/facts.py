@@ -73,7 +73,9 @@ def _action(space: Any, episode: Trajectory) -> str:
 
 
 def _lengths(episodes: Sequence[Trajectory]) -> str:
+    """Number and lengths of episodes from `random_episodes`, which cuts long ones."""
     steps = sorted(each.num_steps for each in episodes)
+    if steps[-1] >= STATES - 1:
+        return f"{len(steps)} episodes, of which at most {STATES - 1} steps are read; the last states are the last ones read."
     length = f"{steps[0]} to {steps[-1]}" if steps[0] < steps[-1] else f"{steps[0]}"
-    cut = f" (at most {STATES - 1} of each are read)" if steps[-1] >= STATES - 1 else ""
-    return f"{len(steps)} episodes of {length} steps{cut}."
+    return f"{len(steps)} episodes of {length} steps."

@@ -234,7 +234,8 @@ def outcome(program: ParentMaterial) -> str:
         curve = [point["score"] for point in runs[0]["curve"]]
         lines.append(f"score along training: {_row(curve)}")
         lines.append(f"episode length along training: {_row([point['length'] for point in runs[0]['curve']])}")
-        if any(paid := [point.get("paid") for point in runs[0]["curve"]]):
+        paid = [point.get("paid") for point in runs[0]["curve"]]
+        if any(each is not None for each in paid):
             lines.append(f"reward of an episode along training: {_row(paid)}")
     if "success" in metrics:
         lines.append(f"success: {metrics['success']:.3g}")

@@ -259,11 +259,9 @@ def rounded(task: Task, settings: PolicySettings) -> str:
     steps, count = -(-asked // rollout) * rollout, evaluations_of(task, asked, task.evaluations)
     if steps < 1.1 * asked and count == task.evaluations:
         return ""
-    times = "once" if count == 1 else f"{count} times"
-    return (
-        f"a training of {asked:,} steps has {steps:,}, and is evaluated {times}: PPO learns from {rollout:,} steps at "
-        "a time (n_envs * n_steps in [ppo] of the task)"
-    )
+    times = f"is evaluated {'once' if count == 1 else f'{count} times'}"
+    longer = f"a training of {asked:,} steps has {steps:,}, and {times}" if steps > asked else f"a training {times}"
+    return f"{longer}: PPO learns from {rollout:,} steps at a time (n_envs * n_steps in [ppo] of the task)"
 
 
 def components(runs: Sequence[Sequence[Point]]) -> dict[str, dict[str, Any]]:

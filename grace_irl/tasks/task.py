@@ -70,7 +70,7 @@ class Task:
         scored: the score in words, for tables and prompts.
         sees: the most that `reward_fn` may take, "state" or "transition". A transition is a state, an action and the
             next state.
-        shows_score: whether the task's text or the states reveal parts of the score.
+        shows_score: whether programs can compute parts of the score from what they see. Prompts then say so.
         fields: names of the components of state vectors; () if the components have no names.
         options: further arguments of `gymnasium.make`.
         steps: environment steps of a full training.

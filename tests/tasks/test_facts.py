@@ -48,6 +48,11 @@ def test_a_prompt_has_figures_of_random_episodes() -> None:
     assert any(line.startswith("[2] angle: ") for line in lines)
 
 
+def test_lengths_of_episodes_that_are_cut_are_not_told() -> None:
+    lines = facts_of(replace(TASK, env="Acrobot-v1")).random.splitlines()
+    assert lines[0] == "8 episodes, of which at most 199 steps are read; the last states are the last ones read."
+
+
 def test_a_prompt_has_the_steps_that_ppo_takes() -> None:
     """PPO learns in whole rollouts."""
     short = replace(TASK, steps=100)

@@ -156,10 +156,11 @@ def test_an_estimate_counts_the_programs(name: str, task: Path, tmp_path: Path, 
 def test_an_estimate_counts_the_trainings(programs: int, task: Path, capsys: Capture) -> None:
     """The last expansion of a tree may be cut."""
     words = ["fit", "--method", "rf-agent", "--task", str(task), "--programs", str(programs), "--proposer", "manual"]
+    task.write_text(TASK.replace("steps = 128", "steps = 100"))  # PPO takes whole rollouts, of 64
     assert main([*words, "--train-seeds", "2", "--estimate", "--json"]) == 0
     found = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
     assert found["most"]["programs"] == found["typical"]["programs"] == programs
-    trained = f"{programs} programs with 256 environment steps each, at most {256 * programs:,} in all"
+    trained = f"{programs} programs with 256 environment steps each, {256 * programs:,} in all"
     assert any(trained in note for note in found["notes"])
 
 
@@ -169,6 +170,8 @@ def test_a_training_that_ppo_rounds_up_is_said(task: Path, tmp_path: Path, capsy
     words = ["fit", "--method", "random", "--task", str(task), "--programs", "1", "--out"]
     assert main([*words, str(tmp_path / "run")]) == 0
     assert "a training of 128 steps has 200, and is evaluated once: PPO learns from 200" in capsys.readouterr().err
+    assert main([*words, str(tmp_path / "one"), "--train-steps", "200"]) == 0
+    assert "a training is evaluated once: PPO learns from 200" in capsys.readouterr().err
     task.write_text(TASK)
     assert main([*words, str(tmp_path / "even")]) == 0
     assert "PPO learns from" not in capsys.readouterr().err
@@ -246,6 +249,14 @@ def test_a_program_of_a_task_takes_the_actions_of_its_environment(tmp_path: Path
     with closing(Store(RunPaths(tmp_path / "run").database)) as store:
         assert store.meta("actions") == "()"
         assert reads_of(export_record(record, store, config)).actions is None
+
+
+def test_a_short_training_is_shorter_than_a_full_one(task: Path, tmp_path: Path, capsys: Capture) -> None:
+    task.write_text(TASK + "\n[short]\nsteps = 64\nfloor = 1.0\n")
+    words = ["fit", "--method", "random", "--task", str(task), "--train-steps", "64", "--out", str(tmp_path / "run")]
+    assert main(words) == 2
+    assert "--train-steps 64, and the short training of task pole has 64 steps; expected" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
 
 
 def rounds_of_forge(task: Path, folder: Path, *words: str) -> int:

@@ -80,7 +80,7 @@ def test_an_opinion_is_asked_for_about_the_program_and_its_description() -> None
 
 def test_results_have_the_course_of_score_success_and_components() -> None:
     """A small component is not written as 0.00."""
-    points = [{"score": 0.5, "length": 20.0, "paid": None}, {"score": 1.5, "length": 12.25, "paid": 31.5}]
+    points = [{"score": 0.5, "length": 20.0, "paid": None}, {"score": 1.5, "length": 12.25, "paid": 0.0}]
     evidence = {
         "policy": {"runs": [{"seed": 0, "curve": points}]},
         "components": {"tiny": {"values": [0.00004, None, 0.000052], "max": 0.000052, "mean": 0.000046, "min": 4e-5}},
@@ -91,7 +91,7 @@ def test_results_have_the_course_of_score_success_and_components() -> None:
         "Score 1.5",
         "score along training: 0.5 1.5",
         "episode length along training: 20 12.2",
-        "reward of an episode along training: - 31.5",
+        "reward of an episode along training: - 0",
         "success: 0.25",
         "components, each the mean per step since the evaluation before:",
         "tiny: 4e-05 - 5.2e-05; max 5.2e-05, mean 4.6e-05, min 4e-05",
