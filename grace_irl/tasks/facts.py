@@ -76,6 +76,7 @@ def _lengths(episodes: Sequence[Trajectory]) -> str:
     """Number and lengths of episodes from `random_episodes`, which cuts long ones."""
     steps = sorted(each.num_steps for each in episodes)
     if steps[-1] >= STATES - 1:
-        return f"{len(steps)} episodes, of which at most {STATES - 1} steps are read; the last states are the last ones read."
+        cut = f"{len(steps)} episodes, of which at most {STATES - 1} steps are read"
+        return f"{cut}; the last states are the last ones read."
     length = f"{steps[0]} to {steps[-1]}" if steps[0] < steps[-1] else f"{steps[0]}"
     return f"{len(steps)} episodes of {length} steps."
