@@ -173,8 +173,8 @@ def test_a_model_reads_figures_of_demonstrations_beside_the_task(task: Path, tmp
     assert figures.startswith(f"4 expert episodes of {min(steps)} to {max(steps)} steps.\n")
     assert "all states against the last ones" in figures
     angles = np.concatenate([each.trajectory.states[:, 2] for each in experts])
-    (row,) = (line for line in figures.splitlines() if line.startswith("[2]"))
-    assert float(row.split()[1].rstrip(",")) == pytest.approx(angles.mean(), abs=0.001)
+    (row,) = (line for line in figures.splitlines() if line.startswith("[2] angle: "))
+    assert float(row.partition(": ")[2].partition(",")[0]) == pytest.approx(angles.mean(), abs=0.001)
     assert "debug" not in prompt
     assert "A state is a numpy array of float64 with shape (4,). Fields: state[0] x, " in prompt
     assert "action is a number." in prompt
