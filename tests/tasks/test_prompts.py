@@ -177,4 +177,4 @@ def test_a_model_reads_figures_of_demonstrations_beside_the_task(task: Path, tmp
     assert float(row.partition(": ")[2].partition(",")[0]) == pytest.approx(angles.mean(), abs=0.001)
     assert "debug" not in prompt
     assert "A state is a numpy array of float64 with shape (4,). Fields: state[0] x, " in prompt
-    assert "action is a number." in prompt
+    assert "action is a whole number from 0 to 1." in prompt
