@@ -123,7 +123,7 @@ def _best(run: Path, folder: Path, count: int, *, force: bool, as_json: bool) ->
     With `force`, the files of an earlier export in this folder are removed.
 
     Raises:
-        InputError: the folder holds something else, or the run has no valid program.
+        InputError: the folder holds something else, the run has no valid program, or an id is none.
     """
     if folder.is_file():
         raise InputError(f"{folder}: a file; expected a new folder for the programs")
@@ -140,6 +140,8 @@ def _best(run: Path, folder: Path, count: int, *, force: bool, as_json: bool) ->
         rows.writerow(["rank", "file", "program", account.score, *columns, "bits", "operator", "candidate", "parents"])
         for rank, record in enumerate(best_records(store)[:count], 1):
             name, evaluation = f"{rank}-{record.program.id}.py", record.evaluation
+            if not EXPORTED.fullmatch(name):  # somebody else's store may hold anything, such as a path
+                raise InputError(f"{run}: a program with id {record.program.id!r}; expected 16 hex digits")
             files[name] = export_record(record, store, config)
             figures = [evaluation.metrics.get(each.metric) for each in account.columns]
             made = (record.program.size, record.program.operator, record.index, " ".join(record.program.parents))

@@ -19,6 +19,10 @@ SHOWN = 100
 """Maximum number of best programs that the tree of `tree_panel` shows. The tree also shows their ancestors."""
 
 
+ROUNDS = 1_000
+"""Maximum number of rounds in `rounds_panel`. Somebody else's run may state any number for a request."""
+
+
 def tree_panel(best: Scored | None, others: Sequence[Scored]) -> Panel:
     """The tree of a search. Each program stands below its first parent, with the program's operator and score.
 
@@ -117,7 +121,7 @@ def rounds_panel(name: str, others: Sequence[Scored], length: int) -> Panel:
     for each in others:
         found.setdefault(each.index // length, []).append(each)
     rows, before = [], -math.inf
-    for place in range(max(found, default=-1) + 1):
+    for place in range(min(max(found, default=-1) + 1, ROUNDS)):
         programs = found.get(place, [])
         scores = [each.evaluation.score for each in programs if _counts(each)]
         better = sum(score > before + EQUAL for score in scores)

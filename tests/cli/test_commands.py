@@ -8,10 +8,13 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -206,6 +209,26 @@ def test_the_best_programs_are_exported_with_their_scores(
     (folder / "mine.py").write_text("")
     assert main(["export", run, "--best", "1", "--out", str(folder), "--force"]) == 2
     assert (folder / "mine.py").exists()
+
+
+def test_an_id_that_is_a_path_is_no_name_of_a_file(
+    fitted: tuple[Path, dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The store of somebody else's run may hold anything."""
+    run, folder = shutil.copytree(fitted[0], tmp_path / "run"), tmp_path / "inside" / "best"
+    with closing(Store(run / "run.db")) as store:
+        valid = [
+            name for name, record in store.records().items() if record.evaluation.valid and record.evaluation.complete
+        ]
+    other = next(name for name in valid if name != fitted[1]["program"])
+    with closing(sqlite3.connect(run / "run.db")) as database, database:
+        for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            for column in [row[1] for row in database.execute(f"PRAGMA table_info({table})")]:
+                database.execute(f"UPDATE {table} SET {column} = 'x/../../../evil' WHERE {column} = ?", (other,))
+    assert main(["export", str(run), "--best", "100", "--out", str(folder)]) == 2
+    assert "a program with id 'x/../../../evil'; expected 16 hex digits" in capsys.readouterr().err
+    assert not folder.exists()
+    assert not list(tmp_path.rglob("evil*"))
 
 
 def test_resume_of_a_finished_run(fitted: tuple[Path, dict[str, Any]]) -> None:

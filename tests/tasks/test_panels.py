@@ -58,6 +58,11 @@ def test_a_score_of_zero_but_for_rounding_is_zero() -> None:
     assert rows == (("0", "1", "0", "0"),)
 
 
+def test_a_request_with_a_huge_number_makes_no_long_table() -> None:
+    figures = rounds_panel("round", [scored("a", "initialise", (), 0.1, 10**15)], 2).parts[1]
+    assert len(figures.rows) == 1_000  # type: ignore[union-attr]
+
+
 def test_rounds_count_what_is_better_than_all_before() -> None:
     failed = [Scored(Program(name, "", 1), Evaluation("runtime", "no"), index) for name, index in (("e", 0), ("f", 7))]
     text, figures = rounds_panel("round", [*FAMILY[::-1], *failed], 2).parts
