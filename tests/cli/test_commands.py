@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-import csv
 import json
 import os
 import re
 import shlex
-import shutil
-import signal
-import sqlite3
 import subprocess
 import sys
-import time
-from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,40 +16,10 @@ import pytest
 from grace_irl.cli import main
 from grace_irl.cli.app import COMMANDS, GROUPS, SECTIONS
 from grace_irl.cli.show import _short
-from grace_irl.demos import save
 from grace_irl.runs.folder import RunLock, RunPaths
 from grace_irl.runs.schema import FORMAT
 from grace_irl.runs.store import Store
-from tests.fakes.data import vector_set
-
-ROOT = Path(__file__).parents[2]
-
-
-def command(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    """A real process, started from the checkout."""
-    return subprocess.run(
-        [sys.executable, str(ROOT / "cli.py"), *arguments], capture_output=True, text=True, timeout=300, **more
-    )
-
-
-def last_object(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(text.strip().splitlines()[-1])
-    return found
-
-
-@pytest.fixture(scope="module")
-def demos(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("demos") / "set.parquet"
-    save(vector_set(10, 10, 20), path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def fitted(demos: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    folder = tmp_path_factory.mktemp("runs") / "run"
-    done = command("fit", "--demos", str(demos), "--out", str(folder), "--generations", "3", "--json")
-    assert done.returncode == 0, done.stderr
-    return folder, last_object(done.stdout)
+from tests.cli.commands import ROOT, command, last_object
 
 
 def test_fit_answers_one_object(fitted: tuple[Path, dict[str, Any]]) -> None:
@@ -130,8 +92,8 @@ def test_score(fitted: tuple[Path, dict[str, Any]], demos: Path, capsys: pytest.
 def test_negatives_alone_are_refused(
     fitted: tuple[Path, dict[str, Any]], demos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for command in (["score", str(fitted[0] / "reward.py")], ["fit", "--out", str(tmp_path / "run")]):
-        assert main([*command, "--negatives", str(demos)]) == 2
+    for words in (["score", str(fitted[0] / "reward.py")], ["fit", "--out", str(tmp_path / "run")]):
+        assert main([*words, "--negatives", str(demos)]) == 2
         said = capsys.readouterr().err
         assert said.strip().endswith("negatives alone; expected experts, too: --demos PATH… or --experts PATH…")
     assert main(["score", str(fitted[0] / "reward.py")]) == 2
@@ -156,79 +118,6 @@ def test_show(fitted: tuple[Path, dict[str, Any]], capsys: pytest.CaptureFixture
     assert "starts with ''" in capsys.readouterr().err
     assert main(["show", str(folder), "--program", found["program"], "--json"]) == 0
     assert last_object(capsys.readouterr().out)["program"]["id"] == found["program"]
-
-
-def test_export_stands_alone_and_passes_the_contract(
-    fitted: tuple[Path, dict[str, Any]], demos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder, _ = fitted
-    out = tmp_path / "reward.py"
-    assert main(["export", str(folder), "--out", str(out)]) == 0
-    tree = ast.parse(out.read_text())
-    imported = {name.name.split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.Import) for name in n.names}
-    imported |= {str(n.module).split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
-    assert imported <= {"__future__", "math", "numpy", "re", "collections"}
-    assert main(["export", str(folder), "--out", str(out)]) == 2
-    assert "exists already" in capsys.readouterr().err
-    assert main(["export", str(folder), "--out", str(out), "--force", "--json"]) == 0
-    assert main(["score", str(out), "--demos", str(demos)]) == 0
-    assert main(["export", str(folder), "--out", str(tmp_path / "absent" / "r.py")]) == 0
-    assert (tmp_path / "absent" / "r.py").read_text() == out.read_text()
-    assert main(["export", str(folder), "--out", str(tmp_path / "absent")]) == 2
-    assert "absent: a folder; expected the path of a file, such as" in capsys.readouterr().err
-
-
-def test_the_best_programs_are_exported_with_their_scores(
-    fitted: tuple[Path, dict[str, Any]], demos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run, folder = str(fitted[0]), tmp_path / "best"
-    assert main(["export", run, "--best", "3", "--out", str(folder), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out.splitlines()[-1])
-    rows = list(csv.DictReader((folder / "scores.csv").open()))
-    assert told["files"] == [row["file"] for row in rows]
-    assert {path.name for path in folder.iterdir()} == {*told["files"], "scores.csv"}
-    assert len(rows) == 3
-    assert (folder / rows[0]["file"]).read_text() == (fitted[0] / "reward.py").read_text()
-    for row in rows:
-        assert main(["score", str(folder / row["file"]), "--demos", str(demos)]) == 0
-    for words, said in (
-        (
-            ["--best", "3", "--out", str(folder)],
-            "best: not empty; expected a new folder: choose another, or replace these",
-        ),
-        (["--best", "3", "--out", str(folder / "scores.csv")], "scores.csv: a file; expected a new folder"),
-        (["--best", "3"], "no folder to write; expected --out FOLDER, such as --best 3 --out best"),
-        (["--best", "3", "--library", "--out", "x"], "--best with --library; expected one of them"),
-        (["--best", "0", "--out", "x"], "'--best'"),
-    ):
-        capsys.readouterr()
-        assert main(["export", run, *words]) == 2
-        assert said in " ".join(capsys.readouterr().err.split())
-    assert main(["export", run, "--best", "1", "--out", str(folder), "--force"]) == 0
-    assert {path.name for path in folder.iterdir()} == {told["files"][0], "scores.csv"}
-    (folder / "mine.py").write_text("")
-    assert main(["export", run, "--best", "1", "--out", str(folder), "--force"]) == 2
-    assert (folder / "mine.py").exists()
-
-
-def test_an_id_that_is_a_path_is_no_name_of_a_file(
-    fitted: tuple[Path, dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The store of somebody else's run may hold anything."""
-    run, folder = shutil.copytree(fitted[0], tmp_path / "run"), tmp_path / "inside" / "best"
-    with closing(Store(run / "run.db")) as store:
-        valid = [
-            name for name, record in store.records().items() if record.evaluation.valid and record.evaluation.complete
-        ]
-    other = next(name for name in valid if name != fitted[1]["program"])
-    with closing(sqlite3.connect(run / "run.db")) as database, database:
-        for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-            for column in [row[1] for row in database.execute(f"PRAGMA table_info({table})")]:
-                database.execute(f"UPDATE {table} SET {column} = 'x/../../../evil' WHERE {column} = ?", (other,))
-    assert main(["export", str(run), "--best", "100", "--out", str(folder)]) == 2
-    assert "a program with id 'x/../../../evil'; expected 16 hex digits" in capsys.readouterr().err
-    assert not folder.exists()
-    assert not list(tmp_path.rglob("evil*"))
 
 
 def test_resume_of_a_finished_run(fitted: tuple[Path, dict[str, Any]]) -> None:
@@ -407,64 +296,6 @@ def test_environment_mirrors_a_flag(
     assert "'oracle' is unknown" in capsys.readouterr().err
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("number", "code", "ignored"),
-    [(signal.SIGINT, 130, False), (signal.SIGTERM, 143, False), (signal.SIGTERM, 143, True)],
-    ids=["ctrl-c", "sigterm", "sigterm in the background of a script"],
-)
-def test_signals_save_and_exit_with_their_code(tmp_path: Path, number: int, code: int, ignored: bool) -> None:
-    folder = tmp_path / "run"
-    hard = tmp_path / "hard.parquet"
-    save(vector_set(10, 10, 20, noise=0.3), hard)
-    process = subprocess.Popen(
-        [sys.executable, str(ROOT / "cli.py"), "fit", "--demos", str(hard), "--out", str(folder), "--plateau", "100"],
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_IGN) if ignored else None,
-    )
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not RunPaths(folder).reward.exists():
-        time.sleep(0.05)
-    process.send_signal(number)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == code, said
-    assert f"--resume {folder}" in said
-    assert "Traceback" not in said
-    assert "interrupted: after" in RunPaths(folder).report.read_text()
-    done = command("fit", "--resume", str(folder), "--max-calls", "40", "--json")
-    assert done.returncode == 0, done.stderr
-    assert last_object(done.stdout)["calls"] >= 20
-
-
-SIGNALLED = """
-import atexit, os, sys
-from grace_irl.cli import main
-
-class Sends:
-    def find_spec(self, name, path=None, target=None):
-        if name == "grace_irl.cli.app":
-            exec("os.kill(os.getpid(), NUMBER)")
-
-if AT_END:
-    atexit.register(os.kill, os.getpid(), NUMBER)
-else:
-    sys.meta_path.insert(0, Sends())
-sys.argv[1:] = ["fit", "--demos", "absent"]
-sys.exit(main())
-"""
-
-
-@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
-def test_signals_at_the_beginning_and_at_the_end_are_no_sudden_death(number: int) -> None:
-    for at_end, code, said in ((False, 128 + number, "interrupted"), (True, 2, "absent: no such file")):
-        program = SIGNALLED.replace("NUMBER", str(int(number))).replace("AT_END", str(at_end))
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
-        assert done.returncode == code, done.stderr
-        assert done.stderr.startswith(f"grace-irl: {said}")
-        assert done.stderr.count("\n") == 1
-
-
 HEAVY = """
 import sys
 from grace_irl.cli import main
@@ -486,32 +317,6 @@ def test_importing_the_package_imports_next_to_nothing() -> None:
     code = "import sys, grace_irl; print(sorted({'numpy', 'scipy', 'pyarrow', 'typer'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.strip() == "[]"
-
-
-def test_ctrl_c_is_said_in_a_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def pressed(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("grace_irl.cli.demos.summarise", pressed)
-    assert main(["demos", "inspect", str(ROOT / "datasets" / "babyai-go-to-obj")]) == 130
-    assert capsys.readouterr().err == "grace-irl: interrupted\n"
-
-
-def test_ctrl_c_while_the_report_is_written_says_what_is_there(
-    demos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def pressed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("grace_irl.report.write.report", pressed)
-    folder = tmp_path / "my run"
-    arguments = ["fit", "--demos", str(demos), "--out", str(folder), "--generations", "0", "--max-calls", "2"]
-    assert main(arguments) == 130
-    reward, said = RunPaths(folder).reward, capsys.readouterr().err.splitlines()[-1]
-    assert said == (
-        f"grace-irl: interrupted; the reward is complete: {reward}. Make the report with: grace-irl report '{folder}'"
-    )
-    assert reward.is_file()
 
 
 @pytest.mark.parametrize("replay", [["--replay", "absent.jsonl"], ["--replay=absent.jsonl"]], ids=len)

@@ -15,7 +15,7 @@ from grace_irl.errors import InputError
 from grace_irl.evaluate.log_pi import clone
 from grace_irl.propose.protocol import Proposal
 from grace_irl.states.texts import pack, text
-from tests.cli.test_commands import command, last_object
+from tests.cli.commands import command, last_object
 from tests.demos.conftest import screen
 
 REWARD = '''

@@ -27,6 +27,7 @@ from grace_irl.rl.learning import ProgramPay
 from grace_irl.rl.ppo import Training, train
 from grace_irl.rl.settling import settling
 from grace_irl.rl.views import SpaceView
+from grace_irl.sandbox.session import RewardSession, TurnRewards
 from grace_irl.states.vector import VECTOR
 
 SHORT = Hyperparameters("test", n_envs=3, n_steps=16, batch_size=16, n_epochs=2, net_arch=(8,))
@@ -101,6 +102,25 @@ def test_training_is_the_same_as_with_a_reward_in_each_step(
     assert late.curve[0].terms["seen"] > 1
     for one, other in zip(*(each.policy.network.state_dict().values() for each in (late, at_once)), strict=True):
         assert torch.equal(one, other)
+
+
+def test_a_training_waits_for_the_sandbox_once_a_rollout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All steps of a rollout are posted, and and one call returns their rewards."""
+    path = tmp_path / "reward.py"
+    path.write_text(PROGRAM)
+    waits: list[int] = []
+    settle = RewardSession.settle
+
+    def counted(self: RewardSession) -> list[TurnRewards]:
+        found = settle(self)
+        waits.append(sum(len(turn.rewards) for turn in found))
+        return found
+
+    monkeypatch.setattr(RewardSession, "settle", counted)
+    trained(path, trust=False, normalise=True, form="raw")
+    steps = SHORT.n_envs * SHORT.n_steps
+    assert sum(waits) >= 200
+    assert [wait for wait in waits if wait] == [steps] * -(-200 // steps)
 
 
 class KilledError(Exception):
