@@ -3,9 +3,10 @@
 All searches get the same writer (`--proposer drafts`), the same data and the same number of programs. On levels of
 BabyAI, a program's figures are those of `near_misses.py`, on 60 fresh episodes of each sort: hit at least 0.98, early,
 false and near at most 0.02, contrast at least 0.95. A row says how often they were met, after how many programs the
-fittest one so far first had them, and the mean figures of the last one. On classic control (`front_peers.py`), 12 + 12
+fittest one so far first had them, the mean figures of the last one, and the difference of its contrast from that of
+random search, or of the whole search, on the same draws. On classic control (`front_peers.py`), 12 + 12
 episodes are searched, and the fittest program after 50, 400 and 2,000 programs is judged by its AUC between the states
-of 12 + 12 fresh episodes: the mean over seeds, and the range.
+of 12 + 12 fresh episodes: the mean over seeds, and the range; then the same difference, and the mean size in bits.
 
     python benchmarks/offline_searches.py                                 # all, hours on one core
     python benchmarks/offline_searches.py --data GoToObj --seeds 2
@@ -21,7 +22,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ import gymnasium
 import numpy as np
 from front_peers import CONTROL, EPISODES, LONGEST, LUCK
 from near_misses import TRAIN, Data, episodes, training
+from scipy.stats import t
 from sklearn.metrics import roc_auc_score
 
 import grace_irl
@@ -74,6 +76,11 @@ ABLATIONS: Mapping[str, tuple[str, Sequence[str]]] = {
 }
 """The same for searches without one of their parts."""
 ALL = {**SEARCHES, **ABLATIONS}
+WHOLE = {
+    **dict.fromkeys(SEARCHES, "random"),
+    **{name: "tree (RF-Agent)" if name.startswith("tree") else "pool (FORGE)" for name in ABLATIONS},
+}
+"""The search that each of them stands beside in a table: the whole search, or random search."""
 LEVELS = ("GoToObj", "OpenDoorColor", "PlaceBetween")
 CONTROLLED = tuple(CONTROL)
 
@@ -204,28 +211,53 @@ def row(place: str, name: str, seed: int, options: argparse.Namespace) -> dict[s
         found = on_control(place, name, seed, folder)
     else:
         found = on_level(place, name, seed, options.episodes, folder)
+    found = {"search": name, "seed": seed, **found}
     FINISHED.mkdir(exist_ok=True)
     with (FINISHED / f"{place}.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps({"search": name, "seed": seed, **found}) + "\n")
+        file.write(json.dumps(found) + "\n")
     shutil.rmtree(folder, ignore_errors=True)
     return found
 
 
-def told(place: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """The cells of a table: for levels `met` and the last figures, for classic control one for each of `LOOKS`."""
+def told(place: str, rows: Sequence[Mapping[str, Any]], others: Mapping[int, Mapping[str, Any]]) -> str:
+    """The cells of a table: for levels `met`, the last figures and how far the contrast is beside that of `others`; for
+    classic control AUC after each of `LOOKS`, how far the last is beside that of `others`, and the last size in bits.
+
+    Args:
+        place: level or body.
+        rows: the results of a search, one for each seed.
+        others: by seed, the results of the search that this one stands beside.
+    """
+    cells = []
     if place in CONTROLLED:
-        cells = []
         for look in LOOKS:
             known = [each["looks"][str(look)] for each in rows if str(look) in each["looks"]]
             values = [value for value, _ in known]
             cells.append(f"{np.mean(values):.3f} ({min(values):.3f} to {max(values):.3f})" if values else "-")
+        cells.append(ahead(rows, others, lambda each: each["looks"].get(str(LOOKS[-1]), [None])[0]))
+        cells.append(f"{np.mean([size for _, size in known]):,.0f}" if known else "-")
         return " | ".join(cells)
     met = sorted(each["met"] for each in rows if each["met"] is not None)
-    cells = [f"{len(met)} of {len(rows)}" + (f" ({', '.join(map(str, met))})" if met else "")]
+    cells.append(f"{len(met)} of {len(rows)}" + (f" ({', '.join(map(str, met))})" if met else ""))
     for key in ("hit", "early", "false", "near", "contrast"):
         values = [each["last"][key] for each in rows if key in each["last"]]
         cells.append(f"{np.mean(values):.2f}" if values else "-")
+    cells.append(ahead(rows, others, lambda each: each["last"].get("contrast")))
     return " | ".join(cells)
+
+
+def ahead(
+    rows: Sequence[Mapping[str, Any]],
+    others: Mapping[int, Mapping[str, Any]],
+    value: Callable[[Mapping[str, Any]], float | None],
+) -> str:
+    """The mean difference of a value between results of the same draw, with its 95 % interval (Student's t)."""
+    pairs = [(value(each), value(others[each["seed"]])) for each in rows if each["seed"] in others]
+    gains = np.array([one - other for one, other in pairs if one is not None and other is not None])
+    if len(gains) < 2 or not gains.any():
+        return "-"
+    half = t.ppf(0.975, len(gains) - 1) * gains.std(ddof=1) / np.sqrt(len(gains))
+    return f"{gains.mean():+.3f} ± {half:.3f}"
 
 
 def main() -> None:
@@ -245,7 +277,8 @@ def main() -> None:
                 if not options.table or (name, seed) in finished(place):
                     rows.append(row(place, name, seed, options))
             if rows:
-                print(f"| {place} | {name} | {told(place, rows)} |", flush=True)
+                others = {seed: found for (other, seed), found in finished(place).items() if other == WHOLE.get(name)}
+                print(f"| {place} | {name} | {told(place, rows, others)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -112,9 +112,9 @@ class Stand:
     """The state of a run, for the progress line.
 
     Attributes:
-        generation: number of complete generations.
-        generations: maximum number of generations; None if not known.
-        seconds: time of the search so far, in seconds.
+        generation: number of complete generations, and so the number of the present one, since the first one is 0.
+        generations: number of the last generation; None if not known.
+        seconds: time of the search up to the last result, in seconds.
         programs: number of different programs.
         headline: score of the best program in a few words; "" if there is none.
         brief: the most important figure of `headline`.
@@ -150,7 +150,7 @@ class FitProgress(LiveLine):
     def __init__(self, at_work: Callable[[], str] = lambda: "") -> None:
         super().__init__(at_work)
         self._stand: Stand | None = None
-        self._at = time.monotonic()  # time of `_stand`
+        self._began = time.monotonic()  # beginning of the search
 
     def __call__(self, snapshot: Snapshot) -> None:
         """Show the progress of the run."""
@@ -159,23 +159,26 @@ class FitProgress(LiveLine):
 
     def show(self, stand: Stand, *, ended: bool = False) -> None:
         """Show the state of a run. Without a terminal, log one line if a generation has `ended`."""
-        self._stand, self._at = stand, time.monotonic()
+        # A state tells the time of the last result, which may be long ago: the time shown never goes back.
+        self._began = min(self._began, time.monotonic() - stand.seconds)
+        self._stand = stand
         if ended and self._live is None:
-            self.note(f"generation {stand.generation}: {said(stand)}, {stand.seconds:.1f} s")
+            self.note(f"generation {stand.generation - 1}: {said(stand)}, {stand.seconds:.1f} s")
 
     def live(self, width: int) -> str:
         """See `LiveLine`."""
         stand = self._stand
         if stand is None:
-            return f"generation 0, first programs …, {clock(self._since())}{self._elsewhere()}"
-        known = f" of {stand.generations}" if stand.generations else ""
-        elapsed = clock(stand.seconds + self._since())
-        left = time_left(stand, self._since())
+            return f"generation 0, first programs …, {clock(self._elapsed())}{self._elsewhere()}"
+        at, last = stand.generation, stand.generations
+        generation = f"generation {min(at, last)} of {last}" if last else f"generation {at}"
+        elapsed = clock(self._elapsed())
+        left = time_left(stand, self._elapsed() - stand.seconds)
         tokens = spent(stand.live)
         asked = f"{tokens} ({stand.live.in_flight} asked, last call {stand.live.seconds:.1f} s)" if tokens else ""
         return fitted(
             (
-                (f"generation {stand.generation}{known}",),
+                (generation,),
                 (stand.headline, stand.brief) if stand.headline else ("none valid yet",),
                 (f"{elapsed}, about {clock(left)} left" if left is not None else elapsed, elapsed),
                 (f"{stand.programs} programs", ""),
@@ -190,15 +193,14 @@ class FitProgress(LiveLine):
         """See `LiveLine`."""
         stand = self._stand
         if stand is None:
-            return f"no answer yet, {self._since():.1f} s{self._elsewhere()}"
-        after = f"{stand.seconds + self._since():.1f} s{self._elsewhere()}"
-        return f"after generation {stand.generation}: {said(stand)}, {after}"
+            return f"no answer yet, {self._elapsed():.1f} s{self._elsewhere()}"
+        return f"in generation {stand.generation}: {said(stand)}, {self._elapsed():.1f} s{self._elsewhere()}"
 
     def _elsewhere(self) -> str:
         return f", {found}" if (found := self._at_work()) else ""
 
-    def _since(self) -> float:
-        return time.monotonic() - self._at
+    def _elapsed(self) -> float:
+        return time.monotonic() - self._began
 
 
 def said(stand: Stand) -> str:

@@ -78,7 +78,7 @@ def test_a_log_has_one_line_for_a_generation(
     snapshots = [ANSWERED] * 5 + [replayed, ENDED, replace(ENDED, told=False), ANSWERED]
     assert shown(monkeypatch, *snapshots, terminal=False, notes=("a note",)) == ""
     first, second = capsys.readouterr().err.splitlines()
-    assert first.startswith("generation 1: 9 programs, 34567 tokens for 1.25 (31 asked, last call 2.5 s), best fitness")
+    assert first.startswith("generation 0: 9 programs, 34567 tokens for 1.25 (31 asked, last call 2.5 s), best fitness")
     assert first.endswith(", 12.5 s")
     assert second == "a note"
 
@@ -91,7 +91,7 @@ def test_forced_colours_put_no_live_line_into_a_log(
         progress(ENDED)
         time.sleep(0.3)
     (said_,) = capsys.readouterr().err.splitlines()
-    assert said_.startswith("generation 1: 9 programs")
+    assert said_.startswith("generation 0: 9 programs")
 
 
 def test_a_terminal_that_cannot_move_its_cursor_gets_the_lines_of_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_the_lines_of_a_log(monkeypa
         progress(ENDED)
     first, second, *_ = terminal.getvalue().splitlines()
     assert first == "no answer yet, 0.2 s"
-    assert second.startswith("generation 1: 9 programs")
+    assert second.startswith("generation 0: 9 programs")
     assert "\x1b" not in terminal.getvalue()
 
 
@@ -153,6 +153,25 @@ def test_the_time_goes_on_between_two_results(monkeypatch: pytest.MonkeyPatch) -
     assert "1:07:41, about 2:34:32 left" in progress.live(200)
 
 
+def test_the_time_never_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer is shown with the time of the last result, which may be long ago."""
+    now = time.monotonic()
+    monkeypatch.setattr(module.time, "monotonic", lambda: now)
+    progress = FitProgress()
+    progress(LONG)
+    now += 61.0
+    progress(replace(LONG, told=False))
+    assert "1:07:41, about 2:34:32 left" in progress.live(200)
+    progress(replace(LONG, progress=replace(LONG.progress, seconds=4100.0)))
+    assert "1:08:20" in progress.live(200)
+
+
+def test_the_last_generation_is_the_last_that_the_line_names() -> None:
+    progress = FitProgress()
+    progress(replace(LONG, progress=replace(LONG.progress, generation=41)))
+    assert progress.live(200).startswith("generation 40 of 40, ")
+
+
 def test_a_log_hears_of_a_run_that_says_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -166,5 +185,5 @@ def test_a_log_hears_of_a_run_that_says_nothing(
     time.sleep(0.3)
     first, second, *_ = said = capsys.readouterr().err.splitlines()
     assert first == "no answer yet, 0.2 s"
-    assert second.startswith("after generation 0: 9 programs, 34567 tokens for 1.25 (31 asked")
+    assert second.startswith("in generation 0: 9 programs, 34567 tokens for 1.25 (31 asked")
     assert 2 <= len(said) <= 4
