@@ -19,7 +19,6 @@ from grace_irl.runs.store import Store
 
 RECORDINGS = Path(__file__).resolve().parent.parent / "recordings" / "large_model_policies"
 FOUND: dict[str, dict[str, Any]] = json.loads((RECORDINGS / "results.json").read_text(encoding="utf-8"))
-METHODS_OF = {"eureka": "eureka", "apart": "eureka", "rf": "rf-agent"}
 
 
 def notes(store: Store) -> list[dict[str, str]]:
@@ -29,19 +28,19 @@ def notes(store: Store) -> list[dict[str, str]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(FOUND))
 def test_a_replay_finds_the_same_winner(name: str, tmp_path: Path) -> None:
-    method, _, task = name.partition("-")
+    known = FOUND[name]
+    method, task = known["method"], known["task"]
     if task == "flappy-bird":
         pytest.importorskip("flappy_bird_gymnasium", reason="flappy-bird-gymnasium is not installed")
     recording = RECORDINGS / f"{name}.jsonl"
     run = grace_irl.fit(replay=recording, task=task, recorded_scores=True, out=tmp_path / "run")
-    known = FOUND[name]
-    assert (run.method, run.task) == (METHODS_OF[method], task)
+    assert (run.method, run.task) == (method, task)
     assert (run.best.program.id, run.best.fitness, run.programs) == (known["winner"], known["score"], known["programs"])
     assert not list((tmp_path / "run").glob("trainings/*/*"))
     assert "not here: scores of recording" in run.reward_path.read_text(encoding="utf-8")
     with opened(tmp_path / "run") as (store, _):
         said = notes(store)
-    if method == "rf":  # each program that runs has a description and an opinion, and the opinion has a number
+    if method == "rf-agent":  # each program that runs has a description and an opinion, and the opinion has a number
         assert sum({"align", "verify"} <= each.keys() for each in said) >= known["programs"] // 2
         assert all("[" in each["verify"] for each in said if "verify" in each)
 
