@@ -12,6 +12,7 @@ of 12 + 12 fresh episodes: the mean over seeds, and the range; then the same dif
     python benchmarks/offline_searches.py --data GoToObj --seeds 2
     python benchmarks/offline_searches.py --ablations                     # searches without one of their parts
     python benchmarks/offline_searches.py --table                         # what was found so far
+    python benchmarks/offline_searches.py --needed                        # programs needed, a row for each level
 
 Fresh data choose nothing. A finished search is a line of its data's file in `benchmarks/offline_results`: the benchmark
 goes on with the others.
@@ -29,7 +30,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 from front_peers import CONTROL, EPISODES, LONGEST, LUCK
-from near_misses import TRAIN, Data, episodes, training
+from near_misses import LEVELS, TRAIN, Data, episodes, training
 from scipy.stats import t
 from sklearn.metrics import roc_auc_score
 
@@ -81,7 +82,6 @@ WHOLE = {
     **{name: "tree (RF-Agent)" if name.startswith("tree") else "pool (FORGE)" for name in ABLATIONS},
 }
 """The search that each of them stands beside in a table: the whole search, or random search."""
-LEVELS = ("GoToObj", "OpenDoorColor", "PlaceBetween")
 CONTROLLED = tuple(CONTROL)
 
 
@@ -260,6 +260,23 @@ def ahead(
     return f"{gains.mean():+.3f} ± {half:.3f}"
 
 
+def needed() -> str:
+    """The programs needed on each level: for each search the median of the draws that it met, and how many it met."""
+    names = [name for name in SEARCHES if any((name, 0) in finished(level) for level in LEVELS)]
+    rows = [f"| level | draws | {' | '.join(names)} |", f"|---|---|{'---|' * len(names)}"]
+    for level in LEVELS:
+        found = finished(level)
+        draws = max((seed + 1 for _, seed in found), default=0)
+        cells = []
+        for name in names:
+            met = [found[name, seed]["met"] for seed in range(draws) if (name, seed) in found]
+            counts = [number for number in met if number is not None]
+            cells.append(f"{np.median(counts):.0f} ({len(counts)})" if counts else "-" if met else "")
+        if draws:
+            rows.append(f"| {level} | {draws} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default=",".join((*LEVELS, *CONTROLLED)), help="levels and bodies, by comma")
@@ -269,7 +286,11 @@ def main() -> None:
     parser.add_argument("--episodes", type=Path, default=Path("out/near-misses/data"), help="where episodes are kept")
     parser.add_argument("--out", type=Path, default=Path("out/offline-searches"), help="where runs are kept")
     parser.add_argument("--table", action="store_true", help="print what was found so far")
+    parser.add_argument("--needed", action="store_true", help="print the programs needed on each level so far")
     options = parser.parse_args()
+    if options.needed:
+        print(needed())
+        return
     for place in options.data.split(","):
         for name in options.searches.split(";") if options.searches else ABLATIONS if options.ablations else SEARCHES:
             rows = []
