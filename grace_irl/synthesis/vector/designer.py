@@ -1,7 +1,5 @@
 """A proposer without a model and without demonstrations. It draws and varies designs, which are rewards for steps.
 
-A design is a weighted sum of components. Each component with its weight is a term of the design.
-
 The proposer supports the operators of searches that train a policy on the rewards of each program.
 """
 
@@ -16,25 +14,16 @@ from typing import Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.errors import InputError
 from grace_irl.propose.protocol import Parent, Proposal
-from grace_irl.propose.templates import written
-from grace_irl.sandbox.candidate import TERM_NAME
 from grace_irl.search.protocol import Request
-from grace_irl.synthesis.vector.components import LIMIT, Component, Components, Floats, Rollout, Shape
-from grace_irl.synthesis.vector.numbers import WIDTH
-from grace_irl.synthesis.vector.quantities import Form, helpers, unique
+from grace_irl.synthesis.vector.components import Component, Components, Floats, Rollout, Shape
+from grace_irl.synthesis.vector.design import MOST_TERMS, Design, factors, labels, read, reasoning, source, three, tidy
 from grace_irl.synthesis.vector.relevance import relevance
-from grace_irl.text import quoted
 
-MOST_TERMS = 6
-"""Maximum number of terms of a design."""
 FIRST_TERMS = 4
 """Maximum number of terms of a new design."""
 WEIGHTS = (0.1, 3.0)
 """Range of the sizes of new weights. A weight's size is the weighted term's standard deviation over the rollouts."""
-EXTREMES = (0.01, 10.0)
-"""Range to which the sizes of all weights are clipped."""
 SIGMA = 0.7
 """Standard deviation of the logarithm of the random factor by which a change multiplies a weight."""
 PAID = 0.75
@@ -47,8 +36,6 @@ PATIENCE = 20
 """Number of attempts to find a child that differs from its parents."""
 NOTHING = "nothing that a reward may read varies in the rollouts"
 
-Design = dict[str, float]
-"""Weights by names of components. A weight's size is the weighted term's standard deviation over the rollouts."""
 Kind = tuple[str, Shape]
 T = TypeVar("T")
 
@@ -109,7 +96,7 @@ class Designer:
         """
         start = time.perf_counter()
         rng = np.random.default_rng(request.seed)
-        designs = [self.read(parent.sketch) for parent in parents]
+        designs = [read(self.components, parent.sketch) for parent in parents]
         if not self.components.listed:
             return Proposal("", failure=NOTHING, seconds=time.perf_counter() - start, exhausted=True)
         design, failure = self._answer(rng, request, parents, designs)
@@ -117,8 +104,8 @@ class Designer:
             exhausted = request.operator == "plan"
             return Proposal("", failure=failure, seconds=time.perf_counter() - start, exhausted=exhausted)
         return Proposal(
-            source=self.source(design),
-            reasoning=self._reasoning(request.operator, design, designs),
+            source=source(self.components, design),
+            reasoning=reasoning(self.components, request.operator, design, designs),
             sketch=json.dumps(design, ensure_ascii=False),
             seconds=time.perf_counter() - start,
         )
@@ -152,7 +139,7 @@ class Designer:
     @staticmethod
     def _unlike(parents: Sequence[Design], draw: Callable[[], Design]) -> Design:
         """The first draw that has terms and is no parent; {} after `PATIENCE` draws."""
-        return next((found for _ in range(PATIENCE) if (found := _tidy(draw())) and found not in parents), {})
+        return next((found for _ in range(PATIENCE) if (found := tidy(draw())) and found not in parents), {})
 
     def _new(
         self,
@@ -166,7 +153,7 @@ class Designer:
         found: Design = {}
         for _ in range(count):
             found |= self._term(rng, {*kinds, *self._kinds([found])}, quantities)
-        return _tidy(found)
+        return tidy(found)
 
     def _term(self, rng: np.random.Generator, kinds: Collection[Kind], quantities: Collection[str] = ()) -> Design:
         """A new term; {} if no component is left.
@@ -184,7 +171,7 @@ class Designer:
         if relevant and rng.random() < GUIDED:
             squares = np.square([*relevant.values()])
             name = [*relevant][int(rng.choice(len(squares), p=squares / squares.sum()))]
-            return {name: _three(math.copysign(_size(rng), relevant[name]))}
+            return {name: three(math.copysign(_size(rng), relevant[name]))}
         shapes = self.components.shapes
         spent = {name for name, _ in kinds if all((name, shape) in kinds for shape in shapes[name])} | {*quantities}
         left = [[name for name in family if name not in spent] for family in self.components.families.values()]
@@ -200,7 +187,7 @@ class Designer:
         """The component with a new weight. The sign is random for "near", "within" and "fall", else positive."""
         size = _size(rng)
         paid = {"near": PAID, "within": PAID, "fall": 0.5}.get(component.shape, 1.0)
-        return {component.name: _three(size if rng.random() < paid else -size)}
+        return {component.name: three(size if rng.random() < paid else -size)}
 
     def _structure(self, rng: np.random.Generator, design: Design, fixed: Collection[str] = ()) -> Design:
         """Add, drop or replace one term, or give it another shape or scale. The terms `fixed` stay."""
@@ -246,11 +233,11 @@ class Designer:
         """Mutate the design. If terms hardly moved during training (`STILL`), first drop the one that moved least."""
         design = designs[0]
         moved = _moves(parents[0].evaluation.evidence.get("components"))
-        labels = self.labels(design)
-        still = [name for name in design if moved.get(labels[name], math.inf) <= STILL]
+        named = labels(self.components, design)
+        still = [name for name in design if moved.get(named[name], math.inf) <= STILL]
         if not still:
             return self._mutate(rng, design)
-        out = min(still, key=lambda name: moved[labels[name]])
+        out = min(still, key=lambda name: moved[named[name]])
         if len(design) == 1:
             return self._term(rng, self._kinds([design])) or self._mutate(rng, design)
         found = self._mutate(rng, {name: weight for name, weight in design.items() if name != out})
@@ -287,126 +274,18 @@ class Designer:
         possible = len(design) < MOST_TERMS if step == "add" else bool(free) and (step != "drop" or len(design) > 1)
         if possible and design.keys() != before.keys():
             return self._changed(rng, found, step, free)
-        return found if _tidy(found) != design else self._structure(rng, found, stayed)
+        return found if tidy(found) != design else self._structure(rng, found, stayed)
 
     def _kinds(self, designs: Sequence[Design]) -> set[Kind]:
         return {self.components.listed[name].kind for design in designs for name in design}
 
-    def read(self, sketch: str) -> Design:
-        """The design of a sketch; {} for "".
-
-        Raises:
-            InputError: the text is no design, has a wrong weight, or has a term that the rollouts do not suggest.
-        """
-        if not sketch:
-            return {}
-        try:
-            found = json.loads(sketch)
-        except (ValueError, RecursionError):
-            found = None
-        listed = self.components.listed
-        if not isinstance(found, dict) or not 0 < len(found) <= MOST_TERMS:
-            what = "no design"
-        elif unknown := [name for name in found if name not in listed]:
-            what = f"the term {unknown[0][:80]!a}, which these rollouts do not suggest"
-        elif wrong := [name for name, weight in found.items() if not _is_weight(weight)]:
-            what = f"the weight {str(found[wrong[0]])[:20]!a}"
-        else:
-            return {name: float(weight) for name, weight in sorted(found.items())}
-        raise InputError(
-            f"{what} in a sketch: another version of grace-irl or other rollouts began this run; expected those of "
-            "this run: begin a new one"
-        )
-
-    def labels(self, design: Design) -> dict[str, str]:
-        """For each term, its label in the program. Labels are unique, and have at most `TERM_NAME` characters."""
-        labels = [self.components.listed[name].label for name in design]
-        room = TERM_NAME - len(" (6)")
-        cut = [label if len(label) <= room else label[: room - 1] + "…" for label in labels]
-        return dict(zip(design, unique(cut), strict=True))
-
-    def factors(self, design: Design) -> dict[str, float]:
-        """For each component, the factor by which the program multiplies it."""
-        listed = self.components.listed
-        return {name: float(f"{weight / listed[name].spread:.5g}") for name, weight in design.items()}
-
     def rewards(self, sketch: str, states: object, actions: NDArray[np.generic]) -> Floats:
         """The rewards `(T,)` of an episode's steps. Steps with numbers that are not finite are left out."""
-        design = self.read(sketch)
+        design = read(self.components, sketch)
         steps = self.components.steps([(states, actions)])
-        factors = self.factors(design).items()
-        parts = [factor * self.components.value(self.components.listed[name], steps) for name, factor in factors]
+        weighted = factors(self.components, design).items()
+        parts = [factor * self.components.value(self.components.listed[name], steps) for name, factor in weighted]
         return np.asarray(sum(parts, np.zeros(len(steps.after))))
-
-    def source(self, design: Design) -> str:
-        """The program of a design."""
-        listed, quantities, numbers = self.components.listed, self.components.quantities, self.components.numbers
-        labels = self.labels(design)
-        entries: dict[str, str] = {}
-        forms: set[Form] = set()
-        rows: dict[str, str] = {}
-        for name, factor in self.factors(design).items():
-            one = listed[name]
-            key = quoted(one.quantity)
-            before, after, positive = f"before[{key}]", f"after[{key}]", False
-            quantity = quantities.get(one.quantity)
-            if quantity is None:
-                after = "np.sum(np.square(action))"
-            elif quantity.form == "change":
-                entries[key] = numbers.lookup(quantity.first)
-                single = len(quantity.first) == 1
-                after, positive = f"abs({after} - {before})" if single else f"distance({before}, {after})", True
-                forms |= set() if single else {"distance"}
-            else:
-                entries[key] = quantity.python(numbers)
-                positive = quantity.form in ("distance", "norm", "turn")
-                forms.add(quantity.form)
-            rows[quoted(labels[name])] = f"{factor!r} * {one.python(before, after, positive=positive)}"
-        text = "".join([*rows.values(), *entries.values()])
-        return written(
-            "grace_irl.synthesis",
-            "design.py.j2",
-            {
-                "about": "one term for each step"
-                if len(design) == 1
-                else f"a sum of {len(design)} terms for each step",
-                "helpers": (helpers(forms) or ("import numpy as np" if "np." in text else "")).strip(),
-                "bounded": "bounded(" in text,
-                "limit": repr(LIMIT),
-                "moves": any(
-                    quantities[listed[name].quantity].form == "change"
-                    for name in design
-                    if listed[name].quantity in quantities
-                ),
-                "quantities": [line for key, value in entries.items() for line in _broken(key, value, 8)],
-                "before": "before[" in text,
-                "terms": [line for label, value in rows.items() for line in _broken(label, value, 12)],
-            },
-        )
-
-    def _reasoning(self, operator: str, design: Design, designs: Sequence[Design]) -> str:
-        """One sentence about a design, or about its differences from the first parent."""
-        clauses = [self.components.listed[name].said(weight) for name, weight in design.items()]
-        parent = designs[0] if designs and operator not in ("plan", "different") else {}
-        if operator == "plan":
-            return f"This component pays more where {clauses[0]}."
-        if not parent:
-            return f"The reward is higher where {_joined(clauses)}."
-        added = [name for name in design if name not in parent]
-        dropped = [name for name in parent if name not in design]
-        steps = [f"adds {_joined(added)}"] if added else []
-        steps += [f"drops {_joined(dropped)}"] if dropped else []
-        kept = [name for name in design if name in parent]
-        if any(design[name] != parent[name] for name in kept):
-            steps.append(f"weighs {_joined(kept)} anew")
-        return f"The reward {_joined(steps)}."
-
-
-def _broken(name: str, value: str, indent: int) -> list[str]:
-    """An entry of a table, on several lines if it is long."""
-    if indent + len(name) + len(value) + 3 <= WIDTH:
-        return [f"{name}: {value},"]
-    return [f"{name}: (", f"    {value}", "),"]
 
 
 def _count(rng: np.random.Generator) -> int:
@@ -423,23 +302,6 @@ def _one(rng: np.random.Generator, items: Sequence[T]) -> T:
     return items[int(rng.integers(len(items)))]
 
 
-def _tidy(design: Design) -> Design:
-    """Sort the terms by name, clip weights to `EXTREMES`, and round them to three digits."""
-    low, high = EXTREMES
-    return {
-        name: _three(math.copysign(min(high, max(low, abs(weight))), weight)) for name, weight in sorted(design.items())
-    }
-
-
-def _three(weight: float) -> float:
-    return float(f"{weight:.3g}")
-
-
-def _is_weight(value: object) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and EXTREMES[0] <= abs(value) <= EXTREMES[1]  # type: ignore[arg-type]
-
-
 def _moves(components: object) -> dict[str, float]:
     """For each logged component, the range of its values along training, divided by their largest absolute value."""
     moved: dict[str, float] = {}
@@ -452,8 +314,3 @@ def _moves(components: object) -> dict[str, float]:
             size = float(np.abs(values).max())
             moved[label] = float(np.ptp(values)) / size if size else 0.0
     return moved
-
-
-def _joined(words: Sequence[str]) -> str:
-    """The words as a list in a sentence."""
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))

@@ -19,6 +19,7 @@ from grace_irl.propose.protocol import Parent, Proposal
 from grace_irl.search.protocol import Request
 from grace_irl.states.record import RecordStates
 from grace_irl.synthesis.vector.components import Rollout
+from grace_irl.synthesis.vector.design import source
 from grace_irl.synthesis.vector.designer import Designer
 from tests.fakes.in_process_sandbox import InProcessSandbox
 
@@ -95,7 +96,7 @@ def new(designer: Designer, seed: int) -> Parent:
 
 def of(designer: Designer, design: dict[str, float], **evidence: Any) -> Parent:
     """A parent with this design."""
-    return parent(Proposal(designer.source(design), sketch=json.dumps(design)), **evidence)
+    return parent(Proposal(source(designer.components, design), sketch=json.dumps(design)), **evidence)
 
 
 def foreign() -> Parent:

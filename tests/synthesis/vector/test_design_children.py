@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grace_irl.propose.protocol import Parent, Proposal
-from grace_irl.synthesis.vector.designer import FIRST_TERMS, MOST_TERMS, SIGMA, Designer
+from grace_irl.synthesis.vector.design import MOST_TERMS, source
+from grace_irl.synthesis.vector.designer import FIRST_TERMS, SIGMA, Designer
 from tests.synthesis.vector.designs import (
     ARM,
     CHILDREN,
@@ -145,9 +146,9 @@ def test_reflection_knows_components_by_the_names_that_programs_log() -> None:
     designer = Designer([(states[:, :4], actions) for states, actions in ROLLOUTS["vectors"]], fields)
     names = [name for name in designer.components.listed if name.startswith("near distance")][:4]
     design = dict.fromkeys(names, 1.0)
-    source = designer.source(design)
+    program = source(designer.components, design)
     space: dict[str, Any] = {}
-    exec(source, space)
+    exec(program, space)
     reward = space["Reward"]()
     reward.reward_fn(np.ones(4), np.ones(2), np.zeros(4))
     logged = [*reward.terms_fn(np.zeros(4))]

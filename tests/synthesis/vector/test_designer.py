@@ -18,7 +18,8 @@ from grace_irl.programs.check import read
 from grace_irl.propose.protocol import Parent
 from grace_irl.sandbox import open_sandbox
 from grace_irl.synthesis.vector.components import LIMIT, Component, Rollout, measured
-from grace_irl.synthesis.vector.designer import EXTREMES, FIRST_TERMS, MOST_TERMS, WEIGHTS, Designer
+from grace_irl.synthesis.vector.design import EXTREMES, MOST_TERMS, source
+from grace_irl.synthesis.vector.designer import FIRST_TERMS, WEIGHTS, Designer
 from grace_irl.synthesis.vector.numbers import VectorNumbers
 from tests.synthesis.vector.designs import (
     ARM,
@@ -68,10 +69,10 @@ def test_programs_give_what_their_designs_mean(world: str, seed: int, operator: 
 def test_every_component_gives_what_it_means(world: str) -> None:
     designer, rollout = DESIGNERS[world], ROLLOUTS[world][3]
     for name in designer.components.listed:
-        source = designer.source({name: -1.5})
-        assert read(source).problems == ()
+        program = source(designer.components, {name: -1.5})
+        assert read(program).problems == ()
         expected = designer.rewards(json.dumps({name: -1.5}), *rollout)
-        assert ran(source, rollout) == pytest.approx(expected, rel=1e-9, abs=1e-9), name
+        assert ran(program, rollout) == pytest.approx(expected, rel=1e-9, abs=1e-9), name
 
 
 def test_shapes_are_what_they_are_called() -> None:
@@ -90,8 +91,8 @@ def test_shapes_are_what_they_are_called() -> None:
         "effort": lambda s: -5.0 / s,
     }
     for name, value in expected.items():
-        source = designer.source({name: 1.0})
-        found = ran(source, (np.stack([before, after]), np.array([[1.0, 2.0]])))
+        program = source(designer.components, {name: 1.0})
+        found = ran(program, (np.stack([before, after]), np.array([[1.0, 2.0]])))
         assert found[0] == pytest.approx(value(listed[name].scale) / listed[name].spread, rel=1e-4), name
 
 
@@ -131,7 +132,7 @@ def test_rewards_are_finite_in_any_finite_state(size: float) -> None:
     states = rng.choice([-1.0, 0.0, 1.0], size=(12, 9)) * size
     actions = rng.choice([-1.0, 0.0, 1.0], size=(11, 2)) * size
     for name in ARM.components.listed:
-        rewards = ran(ARM.source({name: EXTREMES[1]}), (states, actions))
+        rewards = ran(source(ARM.components, {name: EXTREMES[1]}), (states, actions))
         assert np.isfinite(rewards).all()
         assert abs(rewards).max() * MOST_TERMS <= 1e9  # the largest reward that the contract allows
 
@@ -229,7 +230,7 @@ def test_an_episode_of_whole_actions_has_effort() -> None:
     """Where others have actions between them."""
     states, actions = arm(0)
     whole = states, np.sign(actions)
-    assert ARM.rewards('{"effort": 1.0}', *whole) == pytest.approx(ran(ARM.source({"effort": 1.0}), whole))
+    assert ARM.rewards('{"effort": 1.0}', *whole) == pytest.approx(ran(source(ARM.components, {"effort": 1.0}), whole))
     assert ARM.rewards('{"effort": 1.0}', *whole).max() < 0
     assert "effort" in Designer([*ROLLOUTS["vectors"], whole], FIELDS).components.listed
 
@@ -287,8 +288,10 @@ def test_every_number_may_have_a_unit_of_its_own(seed: int) -> None:
     names = [name for name, each in ARM.components.listed.items() if each.quantity in single]
     states, actions = arm(5)
     for name in names:
-        expected = ran(ARM.source({name: 1.0}), (states, actions))
-        assert ran(other.source({name: 1.0}), (states * units, actions)) == pytest.approx(expected, rel=1e-3, abs=1e-3)
+        expected = ran(source(ARM.components, {name: 1.0}), (states, actions))
+        assert ran(source(other.components, {name: 1.0}), (states * units, actions)) == pytest.approx(
+            expected, rel=1e-3, abs=1e-3
+        )
 
 
 @pytest.mark.parametrize("operator", ["initialise", "plan", *CHILDREN])
@@ -345,9 +348,9 @@ def test_hostile_names_run_nothing() -> None:
 
 def test_a_program_tells_its_terms() -> None:
     """By names that a reader knows, weighted as they enter the sum; the dict that it gives away is a copy."""
-    source = ARM.source(THREE)
+    program = source(ARM.components, THREE)
     space: dict[str, Any] = {}
-    exec(source, space)
+    exec(program, space)
     reward = space["Reward"]("go")
     (states, actions) = arm(3)
     paid = reward.reward_fn(states[0], actions[0], states[1])
