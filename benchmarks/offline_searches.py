@@ -49,20 +49,20 @@ FINISHED = Path(__file__).resolve().parent / "offline_results"
 LOOKS = (50, 400, 2_000)
 """Numbers of programs after which rewards of classic control are judged."""
 SEARCHES: Mapping[str, tuple[str, Sequence[str]]] = {
-    "random": ("random", (f"random.programs={PROGRAMS}",)),
-    "evolution": ("grace", ("search.population=20", f"search.generations={PROGRAMS // 20 - 1}")),
+    "random": ("random", ("random.programs={programs}",)),
+    "evolution": ("grace", ("search.population=20", "search.generations={generations}")),
     "evolution, T = 0.1": (
         "grace",
-        ("search.population=20", f"search.generations={PROGRAMS // 20 - 1}", "search.parent_temperature=0.1"),
+        ("search.population=20", "search.generations={generations}", "search.parent_temperature=0.1"),
     ),
-    "MAP-Elites": ("map-elites", (f"map_elites.programs={PROGRAMS}",)),
-    "tree (RF-Agent)": ("rf-agent", (f"tree.programs={PROGRAMS}",)),
-    "pool (FORGE)": ("forge", (f"forge.rounds={PROGRAMS // 16 - 1}",)),
-    "islands (REvolve)": ("revolve", (f"revolve.programs={PROGRAMS}",)),
-    "greedy (Eureka)": ("eureka", (f"eureka.rounds={PROGRAMS // 16}",)),
+    "MAP-Elites": ("map-elites", ("map_elites.programs={programs}",)),
+    "tree (RF-Agent)": ("rf-agent", ("tree.programs={programs}",)),
+    "pool (FORGE)": ("forge", ("forge.rounds={crossings}",)),
+    "islands (REvolve)": ("revolve", ("revolve.programs={programs}",)),
+    "greedy (Eureka)": ("eureka", ("eureka.rounds={rounds}",)),
 }
-"""Method and settings of each search."""
-_TREE, _POOL = f"tree.programs={PROGRAMS}", f"forge.rounds={PROGRAMS // 16 - 1}"
+"""Method and settings of each search, for a number of programs (`counts`)."""
+_TREE, _POOL = "tree.programs={programs}", "forge.rounds={crossings}"
 ABLATIONS: Mapping[str, tuple[str, Sequence[str]]] = {
     "tree, depth-first": ("rf-agent", (_TREE, "tree.rule=depth-first")),
     "tree, breadth-first": ("rf-agent", (_TREE, "tree.rule=breadth-first")),
@@ -85,6 +85,16 @@ WHOLE = {
 CONTROLLED = tuple(CONTROL)
 
 
+def counts(programs: int) -> dict[str, int]:
+    """The numbers in the settings of searches: generations of 20 after the first, rounds of 16, rounds of crossings."""
+    return {
+        "programs": programs,
+        "generations": programs // 20 - 1,
+        "rounds": programs // 16,
+        "crossings": programs // 16 - 1,
+    }
+
+
 def best_so_far(folder: Path) -> list[tuple[int, Scored]]:
     """The fittest program after each program that is fitter than all before it, with the number of programs by then."""
     found: list[tuple[int, Scored]] = []
@@ -96,11 +106,17 @@ def best_so_far(folder: Path) -> list[tuple[int, Scored]]:
     return found
 
 
-def searched(name: str, data: Demonstrations, seed: int, folder: Path) -> list[tuple[int, Scored]]:
+def searched(name: str, data: Demonstrations, seed: int, programs: int, folder: Path) -> list[tuple[int, Scored]]:
     """Run a search. See `best_so_far`."""
     method, settings = ALL[name]
     shutil.rmtree(folder, ignore_errors=True)
-    sets = (*settings, "stop.target_accuracy=none", "stop.plateau=none", "sandbox.workers=1")
+    numbers = counts(programs)
+    sets = (
+        *(each.format(**numbers) for each in settings),
+        "stop.target_accuracy=none",
+        "stop.plateau=none",
+        "sandbox.workers=1",
+    )
     try:
         grace_irl.fit(data, method=method, proposer="drafts", out=folder, held_out=0.0, seed=seed, sets=sets)
     except GraceError:
@@ -135,16 +151,12 @@ def good(found: Mapping[str, float]) -> bool:
     return right and all(found.get(key, 0.0) <= 0.02 for key in ("early", "false", "near"))
 
 
-def on_level(level: str, name: str, seed: int, data: Path, folder: Path) -> dict[str, Any]:
+def on_level(level: str, name: str, seed: int, options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """A search on a level: when its figures are met, and those of the last program."""
-    train, fresh = episodes(level, seed, data, TRAIN)
-    steps = searched(name, training(train, "swaps"), seed, folder)
-    met, last = None, {"hit": 0.0, "early": 0.0, "false": 0.0}
-    for number, one in steps:
-        last = figures(one, fresh)
-        if met is None and good(last):
-            met = number
-    return {"met": met, "last": last}
+    train, fresh = episodes(level, seed, options.episodes, TRAIN)
+    steps = searched(name, training(train, "swaps"), seed, options.programs, folder)
+    met = next((number for number, one in steps if good(figures(one, fresh))), None)
+    return {"met": met, "last": figures(steps[-1][1], fresh) if steps else {"hit": 0.0, "early": 0.0, "false": 0.0}}
 
 
 def played(name: str, seed: int, luck: float) -> Trajectory:
@@ -170,12 +182,12 @@ def control(name: str, first: int) -> Demonstrations:
     return Demonstrations(Metadata("vector", CONTROL[name][2], label="all"), tuple(items))
 
 
-def on_control(name: str, search: str, seed: int, folder: Path) -> dict[str, Any]:
+def on_control(name: str, search: str, seed: int, programs: int, folder: Path) -> dict[str, Any]:
     """A search on classic control: AUC on fresh episodes, and size in bits, of the fittest program so far."""
     train, fresh = (control(name, 10_000 * (2 * seed + part)) for part in range(2))
-    steps = searched(search, train, seed, folder)
+    steps = searched(search, train, seed, programs, folder)
     looks: dict[str, Any] = {}
-    for look in LOOKS:
+    for look in (look for look in LOOKS if look <= programs):
         best = [one for number, one in steps if number <= look]
         if best:
             looks[str(look)] = [judged(best[-1], fresh), best[-1].program.size]
@@ -194,26 +206,32 @@ def judged(one: Scored, fresh: Demonstrations) -> float:
     return float(roc_auc_score([1] * len(experts) + [0] * len(negatives), np.concatenate([experts, negatives])))
 
 
-def finished(place: str) -> dict[tuple[str, int], dict[str, Any]]:
+def file_of(place: str, programs: int) -> Path:
+    """The file of the finished searches on a level or body with a number of programs."""
+    return FINISHED / (f"{place}.jsonl" if programs == PROGRAMS else f"{place}-{programs}.jsonl")
+
+
+def finished(place: str, programs: int) -> dict[tuple[str, int], dict[str, Any]]:
     """The results of the finished searches on a level or body, by name and seed."""
-    path = FINISHED / f"{place}.jsonl"
+    path = file_of(place, programs)
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
     return {(each["search"], each["seed"]): each for each in rows}
 
 
 def row(place: str, name: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     """The result of a search, or what an earlier run found."""
-    known = finished(place).get((name, seed))
+    programs = options.programs
+    known = finished(place, programs).get((name, seed))
     if known is not None:
         return known
-    folder = options.out / place / f"{ALL[name][0]}-{list(ALL).index(name)}-{seed}"
+    folder = options.out / place / f"{ALL[name][0]}-{list(ALL).index(name)}-{seed}-{programs}"
     if place in CONTROLLED:
-        found = on_control(place, name, seed, folder)
+        found = on_control(place, name, seed, programs, folder)
     else:
-        found = on_level(place, name, seed, options.episodes, folder)
+        found = on_level(place, name, seed, options, folder)
     found = {"search": name, "seed": seed, **found}
     FINISHED.mkdir(exist_ok=True)
-    with (FINISHED / f"{place}.jsonl").open("a", encoding="utf-8") as file:
+    with file_of(place, programs).open("a", encoding="utf-8") as file:
         file.write(json.dumps(found) + "\n")
     shutil.rmtree(folder, ignore_errors=True)
     return found
@@ -234,8 +252,8 @@ def told(place: str, rows: Sequence[Mapping[str, Any]], others: Mapping[int, Map
             known = [each["looks"][str(look)] for each in rows if str(look) in each["looks"]]
             values = [value for value, _ in known]
             cells.append(f"{np.mean(values):.3f} ({min(values):.3f} to {max(values):.3f})" if values else "-")
-        cells.append(ahead(rows, others, lambda each: each["looks"].get(str(LOOKS[-1]), [None])[0]))
-        cells.append(f"{np.mean([size for _, size in known]):,.0f}" if known else "-")
+        cells.append(ahead(rows, others, lambda each: _last(each)[0]))
+        cells.append(f"{np.mean([_last(each)[1] for each in rows]):,.0f}")
         return " | ".join(cells)
     met = sorted(each["met"] for each in rows if each["met"] is not None)
     cells.append(f"{len(met)} of {len(rows)}" + (f" ({', '.join(map(str, met))})" if met else ""))
@@ -244,6 +262,12 @@ def told(place: str, rows: Sequence[Mapping[str, Any]], others: Mapping[int, Map
         cells.append(f"{np.mean(values):.2f}" if values else "-")
     cells.append(ahead(rows, others, lambda each: each["last"].get("contrast")))
     return " | ".join(cells)
+
+
+def _last(found: Mapping[str, Any]) -> tuple[float | None, float]:
+    """The AUC and the size of the fittest program at the last look of a search; None and NaN if it found none."""
+    looks = found["looks"]
+    return looks[max(looks, key=int)] if looks else (None, np.nan)
 
 
 def ahead(
@@ -260,18 +284,21 @@ def ahead(
     return f"{gains.mean():+.3f} ± {half:.3f}"
 
 
-def needed() -> str:
-    """The programs needed on each level: for each search the median of the draws that it met, and how many it met."""
-    names = [name for name in SEARCHES if any((name, 0) in finished(level) for level in LEVELS)]
+def needed(programs: int) -> str:
+    """The programs needed on each level: for each search the median of the draws that it met, and how many it met.
+
+    On a level without searches of this number of programs, those of `PROGRAMS` are shown, up to this number.
+    """
+    results = {level: finished(level, programs) or finished(level, PROGRAMS) for level in LEVELS}
+    names = [name for name in SEARCHES if any(name == search for found in results.values() for search, _ in found)]
     rows = [f"| level | draws | {' | '.join(names)} |", f"|---|---|{'---|' * len(names)}"]
-    for level in LEVELS:
-        found = finished(level)
+    for level, found in results.items():
         draws = max((seed + 1 for _, seed in found), default=0)
         cells = []
         for name in names:
             met = [found[name, seed]["met"] for seed in range(draws) if (name, seed) in found]
-            counts = [number for number in met if number is not None]
-            cells.append(f"{np.median(counts):.0f} ({len(counts)})" if counts else "-" if met else "")
+            soon = [number for number in met if number is not None and number <= programs]
+            cells.append(f"{np.median(soon):.0f} ({len(soon)})" if soon else "-" if met else "")
         if draws:
             rows.append(f"| {level} | {draws} | {' | '.join(cells)} |")
     return "\n".join(rows)
@@ -287,18 +314,23 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out/offline-searches"), help="where runs are kept")
     parser.add_argument("--table", action="store_true", help="print what was found so far")
     parser.add_argument("--needed", action="store_true", help="print the programs needed on each level so far")
+    parser.add_argument("--programs", type=int, default=PROGRAMS, help=f"of each search (default {PROGRAMS:,})")
     options = parser.parse_args()
     if options.needed:
-        print(needed())
+        print(needed(options.programs))
         return
     for place in options.data.split(","):
         for name in options.searches.split(";") if options.searches else ABLATIONS if options.ablations else SEARCHES:
             rows = []
             for seed in range(options.seeds):
-                if not options.table or (name, seed) in finished(place):
+                if not options.table or (name, seed) in finished(place, options.programs):
                     rows.append(row(place, name, seed, options))
             if rows:
-                others = {seed: found for (other, seed), found in finished(place).items() if other == WHOLE.get(name)}
+                others = {
+                    seed: found
+                    for (other, seed), found in finished(place, options.programs).items()
+                    if other == WHOLE.get(name)
+                }
                 print(f"| {place} | {name} | {told(place, rows, others)} |", flush=True)
 
 
