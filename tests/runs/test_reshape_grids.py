@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,14 @@ def test_the_best_program_is_reshaped(tmp_path: Path) -> None:
     after = run.best.metrics
     assert after["separated"] == after["held_out_separated"] == 1.0
     assert after["monotonicity"] > parent.metrics["monotonicity"] + 0.2
+
+
+def test_the_best_programs_of_a_reshaped_run_begin_with_the_reshaped_reward(tmp_path: Path) -> None:
+    run = run_in(tmp_path / "run", {"search.reshape": 3})
+    assert main(["export", str(run.folder), "--best", "2", "--out", str(tmp_path / "best")]) == 0
+    first, second = csv.DictReader((tmp_path / "best" / "scores.csv").open())
+    assert (tmp_path / "best" / first["file"]).read_text() == run.reward_path.read_text()
+    assert first["program"] == run.best.program.id != second["program"]
 
 
 def test_another_runs_best_program_is_reshaped_and_nothing_else_is_asked(tmp_path: Path) -> None:
