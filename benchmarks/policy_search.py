@@ -9,14 +9,14 @@
     python benchmarks/policy_search.py overhead --task reacher --programs 80
 
 The writer is the same for all searches: the one without a model. Recorded runs of a large model are replayed with their
-recorded scores. Searches ask for eight programs at a time. At 32 programs RF-Agent begins with four and expands a node
-into five, so that its tree has more than two layers; at other numbers it has the paper's settings. A winner is trained
-again with five seeds that its search did not use, so the table has the score of the search and the fresh score side by
-side. A finished search is a line of a file in `benchmarks/policy_searches`, one for each task and number of programs:
-the program that it found, its score in the search, and the scores of its fresh trainings. Runs are kept under `--out`:
-a stopped one goes on where it was. A training depends on task, program and seed alone, so a search takes over the
-finished trainings of other searches with its seed; their programs count all the same. `references.jsonl` there has the
-scores of rewards by hand.
+recorded scores; Spearman's correlation says whether RF-Agent's opinions foretell the scores. Searches ask for eight
+programs at a time. At 32 programs RF-Agent begins with four and expands a node into five, so that its tree has more
+than two layers; at other numbers it has the paper's settings. A winner is trained again with five seeds that its search
+did not use, so the table has the score of the search and the fresh score side by side. A finished search is a line of a
+file in `benchmarks/policy_searches`, one for each task and number of programs: the program that it found, its score in
+the search, and the scores of its fresh trainings. Runs are kept under `--out`: a stopped one goes on where it was. A
+training depends on task, program and seed alone, so a search takes over the finished trainings of other searches with
+its seed; their programs count all the same. `references.jsonl` there has the scores of rewards by hand.
 
 `overhead` measures what a run takes beside its trainings. Each search runs with very short trainings, and then again
 with these trainings taken over, so that it trains nothing. The time of the second run is that of the search, the store,
@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import t
+from scipy.stats import spearmanr, t
 
 import grace_irl
 from grace_irl.errors import GraceError
@@ -45,6 +45,7 @@ from grace_irl.methods.search_panels import scores_by_depth
 from grace_irl.rl.curve import Point
 from grace_irl.runs.record import candidate
 from grace_irl.runs.run import opened
+from grace_irl.search.tree import opinion
 from grace_irl.tasks.task import Task, read_task
 from grace_irl.tasks.training import TRAININGS, job, result_of
 from grace_irl.work import LocalExecutor
@@ -134,6 +135,11 @@ def main() -> None:
         for path in sorted(RECORDINGS.glob(f"*-{task.name}.jsonl")):
             again = replayed(task, options.task, path, place / f"recorded-{path.stem}", options.workers)
             print(f"{path.stem}: search {again[0]:.3f}, fresh {told(again[1])}", flush=True)
+            if judged := opinions(place / f"recorded-{path.stem}" / "run"):
+                found = spearmanr(*zip(*judged, strict=True))
+                print(
+                    f"  opinions and scores of {len(judged)} programs: {found.statistic:+.2f}, p = {found.pvalue:.2f}"
+                )
     elif options.verb == "depths":
         print(depths(sorted(place.glob(f"{folder_of('forge', options.programs)}-[0-9]/run"))))
     elif options.verb == "overhead":
@@ -289,6 +295,14 @@ def replayed(task: Task, named: str, path: Path, folder: Path, workers: int) -> 
         done.write_text(json.dumps({"score": run.best.fitness, "programs": run.programs, "source": run.best.source}))
     found = json.loads(done.read_text())
     return float(found["score"]), fresh(task, found["source"], folder, workers)
+
+
+def opinions(folder: Path) -> list[tuple[float, float]]:
+    """The model's opinion on each valid program of a run of RF-Agent, and the program's score."""
+    with opened(folder) as (store, _):
+        programs = {each.index: each.evaluation for each in map(candidate, store.records().values())}
+        notes = {index: told.notes.get("verify", "") for index, told in store.told().items()}
+    return [(opinion(said), programs[index].score) for index, said in notes.items() if said and programs[index].valid]
 
 
 def told(scores: Sequence[float]) -> str:
