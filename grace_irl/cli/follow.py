@@ -92,6 +92,7 @@ class RunWatch:
         self._files: object = None
         self._changed = time.monotonic()
         self._generation = 0
+        self._seconds, self._told = -1.0, 0.0  # time of the search at the last result, and when that was
 
     def look(self, progress: FollowProgress) -> None:
         """Show what has changed since the last look."""
@@ -101,7 +102,10 @@ class RunWatch:
             return
         first, self._files, self._changed = self._files is None, files, time.monotonic()
         idle = max(0.0, time.time() - max(each[0] for each in files) / 1e9) if first else 0.0
-        stand = stand_of(self._store, self._config, idle)
+        seconds = self._store.seconds()
+        if seconds != self._seconds:
+            self._seconds, self._told = seconds, time.monotonic() - idle
+        stand = stand_of(self._store, self._config, time.monotonic() - self._told)
         progress.show(stand, ended=stand.generation > self._generation)
         self._generation = stand.generation
 

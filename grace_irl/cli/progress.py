@@ -113,8 +113,8 @@ class Stand:
 
     Attributes:
         generation: number of complete generations, and so the number of the present one, since the first one is 0.
-        generations: number of the last generation; None if not known.
-        seconds: time of the search up to the last result, in seconds.
+        generations: number of all generations of the longest run; None if not known.
+        seconds: time of the search so far, in seconds.
         programs: number of different programs.
         headline: score of the best program in a few words; "" if there is none.
         brief: the most important figure of `headline`.
@@ -136,7 +136,7 @@ class Stand:
         return cls(
             generation=progress.generation,
             generations=snapshot.generations,
-            seconds=progress.seconds,
+            seconds=snapshot.seconds,
             programs=snapshot.programs,
             headline=snapshot.headline,
             brief=snapshot.brief,
@@ -150,7 +150,8 @@ class FitProgress(LiveLine):
     def __init__(self, at_work: Callable[[], str] = lambda: "") -> None:
         super().__init__(at_work)
         self._stand: Stand | None = None
-        self._began = time.monotonic()  # beginning of the search
+        self._at = time.monotonic()  # time of `_stand`
+        self._begun = 0.0  # time of the search, in seconds, when the present generation began
 
     def __call__(self, snapshot: Snapshot) -> None:
         """Show the progress of the run."""
@@ -159,9 +160,9 @@ class FitProgress(LiveLine):
 
     def show(self, stand: Stand, *, ended: bool = False) -> None:
         """Show the state of a run. Without a terminal, log one line if a generation has `ended`."""
-        # A state tells the time of the last result, which may be long ago: the time shown never goes back.
-        self._began = min(self._began, time.monotonic() - stand.seconds)
-        self._stand = stand
+        if self._stand is None or stand.generation != self._stand.generation:
+            self._begun = stand.seconds
+        self._stand, self._at = stand, time.monotonic()
         if ended and self._live is None:
             self.note(f"generation {stand.generation - 1}: {said(stand)}, {stand.seconds:.1f} s")
 
@@ -169,16 +170,15 @@ class FitProgress(LiveLine):
         """See `LiveLine`."""
         stand = self._stand
         if stand is None:
-            return f"generation 0, first programs …, {clock(self._elapsed())}{self._elsewhere()}"
-        at, last = stand.generation, stand.generations
-        generation = f"generation {min(at, last)} of {last}" if last else f"generation {at}"
-        elapsed = clock(self._elapsed())
-        left = time_left(stand, self._elapsed() - stand.seconds)
+            return f"generation 0, first programs …, {clock(self._since())}{self._elsewhere()}"
+        last = (stand.generations or 1) - 1
+        elapsed = clock(stand.seconds + self._since())
+        left = time_left(stand, self._begun, stand.seconds - self._begun + self._since())
         tokens = spent(stand.live)
         asked = f"{tokens} ({stand.live.in_flight} asked, last call {stand.live.seconds:.1f} s)" if tokens else ""
         return fitted(
             (
-                (generation,),
+                (f"{present(stand)} of {last}" if last else present(stand),),
                 (stand.headline, stand.brief) if stand.headline else ("none valid yet",),
                 (f"{elapsed}, about {clock(left)} left" if left is not None else elapsed, elapsed),
                 (f"{stand.programs} programs", ""),
@@ -193,14 +193,20 @@ class FitProgress(LiveLine):
         """See `LiveLine`."""
         stand = self._stand
         if stand is None:
-            return f"no answer yet, {self._elapsed():.1f} s{self._elsewhere()}"
-        return f"in generation {stand.generation}: {said(stand)}, {self._elapsed():.1f} s{self._elsewhere()}"
+            return f"no answer yet, {self._since():.1f} s{self._elsewhere()}"
+        return f"in {present(stand)}: {said(stand)}, {stand.seconds + self._since():.1f} s{self._elsewhere()}"
 
     def _elsewhere(self) -> str:
         return f", {found}" if (found := self._at_work()) else ""
 
-    def _elapsed(self) -> float:
-        return time.monotonic() - self._began
+    def _since(self) -> float:
+        return time.monotonic() - self._at
+
+
+def present(stand: Stand) -> str:
+    """The present generation by its number; after the last generation, the last one."""
+    last = stand.generation if stand.generations is None else stand.generations - 1
+    return f"generation {min(stand.generation, last)}"
 
 
 def said(stand: Stand) -> str:
@@ -217,16 +223,17 @@ def spent(live: Live) -> str:
     return f"{live.tokens} tokens{cost}" if live.tokens else ""
 
 
-def time_left(stand: Stand, since: float) -> float | None:
+def time_left(stand: Stand, begun: float, since: float) -> float | None:
     """The seconds until the last generation ends, if all generations take equally long; None if unknown.
 
     Args:
         stand: the state of the run.
-        since: seconds since `stand`.
+        begun: time of the search, in seconds, when the present generation began.
+        since: seconds since then.
     """
     if not stand.generations or not 0 < stand.generation < stand.generations:
         return None
-    each = stand.seconds / stand.generation
+    each = begun / stand.generation
     return max(0.0, each * (stand.generations - stand.generation) - since)
 
 

@@ -165,7 +165,7 @@ def _course(config: Config) -> Course:
         most=(Phase("initialise", first, first), Phase("mutate", left, max(left, 1))),
         typically=f"{first} new programs, then mutations{stopped}",
         at_most=f"all {settings.programs} programs",
-        generations=settings.programs // COUNTED,
+        generations=-(-settings.programs // COUNTED),
     )
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from grace_irl.config import Config
 from grace_irl.methods.either import two_forms
 from grace_irl.methods.method import Course, Phase
-from grace_irl.search.protocol import Search
+from grace_irl.search.protocol import COUNTED, Search
 from grace_irl.settings import Section, setting
 
 
@@ -28,8 +28,9 @@ def independent(config: Config) -> Search:
 
 def course(config: Config) -> Course:
     """The forecast of a run's requests."""
-    phases = (Phase("initialise", config.own(RandomConfig).programs, 1),)
-    return Course(phases, phases, "all programs", "all programs", 1)
+    programs = config.own(RandomConfig).programs
+    phases = (Phase("initialise", programs, 1),)
+    return Course(phases, phases, "all programs", "all programs", -(-programs // COUNTED))
 
 
 METHOD = two_forms(

@@ -73,17 +73,19 @@ class Snapshot:
 
     Attributes:
         progress: state of the run after the last result.
+        seconds: search time until now, in seconds, in all sittings.
         best: the best program so far, or None.
         headline: score of the best program in a few words; "" if there is none.
         programs: number of different scored programs.
         live: counts of requests, answers and tokens.
         told: True after a result, False after an answer whose result is still open.
         replayed: whether the result is from an earlier sitting (see `Live`), read from the store.
-        generations: maximum number of generations; None if not known.
+        generations: number of all generations of the longest run; None if not known.
         brief: the most important figure of `headline`; "" if there is no best program.
     """
 
     progress: Progress
+    seconds: float
     best: Record | None
     headline: str
     programs: int
@@ -355,6 +357,7 @@ class Engine:
         self._on_change(
             Snapshot(
                 progress=self.progress,
+                seconds=self._meter.seconds,
                 best=best,
                 headline=self._account.headline(best.evaluation) if best else "",
                 programs=len(self._records),

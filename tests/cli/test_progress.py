@@ -26,6 +26,7 @@ SAID = SeparationAccount().headline(BEST.evaluation)
 ASKED = Live(in_flight=31, answers=12, tokens=34567, cost=1.25, seconds=2.5)
 ANSWERED = Snapshot(
     Progress(calls=11, tokens=30000, seconds=9.0),
+    9.0,
     BEST,
     SAID,
     9,
@@ -34,7 +35,9 @@ ANSWERED = Snapshot(
     replayed=False,
     brief=SeparationAccount().brief(BEST.evaluation),
 )
-ENDED = replace(ANSWERED, progress=Progress(calls=20, seconds=12.5, generation=1, generation_ended=True), told=True)
+ENDED = replace(
+    ANSWERED, progress=Progress(calls=20, seconds=12.5, generation=1, generation_ended=True), seconds=12.5, told=True
+)
 
 
 def shown(
@@ -116,8 +119,9 @@ def test_a_run_without_a_model_does_not_speak_of_tokens() -> None:
 OF_RICH = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 LONG = replace(
     ENDED,
-    progress=replace(ENDED.progress, generation=12, seconds=4000.0),
-    generations=40,
+    progress=replace(ENDED.progress, generation=12),
+    seconds=4000.0,
+    generations=41,
     programs=1234,
     live=replace(ASKED, tokens=12_345_678, cost=123.4),
 )
@@ -128,9 +132,9 @@ LONG = replace(
     [
         (
             200,
-            f"generation 12 of 40, {SAID}, 1:06:40, about 2:35:33 left, 1234 programs, 12345678 tokens for 123.4 (31",
+            f"generation 12 of 40, {SAID}, 1:06:40, about 2:41:06 left, 1234 programs, 12345678 tokens for 123.4 (31",
         ),
-        (80, "generation 12 of 40, best accuracy 0.8750, 1:06:40, about 2:35:33 left"),
+        (80, "generation 12 of 40, best accuracy 0.8750, 1:06:40, about 2:41:06 left"),
         (60, "generation 12 of 40, best accuracy 0.8750, 1:06:40"),
     ],
 )
@@ -148,28 +152,33 @@ def test_the_time_goes_on_between_two_results(monkeypatch: pytest.MonkeyPatch) -
     now = time.monotonic()
     monkeypatch.setattr(module.time, "monotonic", lambda: now)
     progress = FitProgress()
+    now += 60.0  # the search begins a minute after the display
     progress(LONG)
     now += 61.0
-    assert "1:07:41, about 2:34:32 left" in progress.live(200)
+    assert "1:07:41, about 2:40:05 left" in progress.live(200)
+    progress(replace(LONG, seconds=4061.0, told=False))  # an answer, long after the last result
+    now += 1.0
+    assert "1:07:42, about 2:40:04 left" in progress.live(200)
+    progress(replace(LONG, progress=replace(LONG.progress, generation=0), seconds=3.0))  # the next search
+    assert "generation 0 of 40, " in progress.live(200)
+    assert ", 0:03, 1234 programs" in progress.live(200)
 
 
-def test_the_time_never_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An answer is shown with the time of the last result, which may be long ago."""
-    now = time.monotonic()
-    monkeypatch.setattr(module.time, "monotonic", lambda: now)
+@pytest.mark.parametrize(
+    ("generations", "generation", "shown"),
+    [
+        (41, 0, "generation 0 of 40"),
+        (41, 40, "generation 40 of 40"),
+        (41, 41, "generation 40 of 40"),  # after the last one, while programs are checked and reshaped
+        (1, 1, "generation 0"),
+        (None, 7, "generation 7"),
+    ],
+)
+def test_generations_have_their_numbers(generations: int | None, generation: int, shown: str) -> None:
     progress = FitProgress()
-    progress(LONG)
-    now += 61.0
-    progress(replace(LONG, told=False))
-    assert "1:07:41, about 2:34:32 left" in progress.live(200)
-    progress(replace(LONG, progress=replace(LONG.progress, seconds=4100.0)))
-    assert "1:08:20" in progress.live(200)
-
-
-def test_the_last_generation_is_the_last_that_the_line_names() -> None:
-    progress = FitProgress()
-    progress(replace(LONG, progress=replace(LONG.progress, generation=41)))
-    assert progress.live(200).startswith("generation 40 of 40, ")
+    progress(replace(LONG, progress=replace(LONG.progress, generation=generation), generations=generations))
+    assert progress.live(200).startswith(f"{shown}, ")
+    assert progress.logged().startswith(f"in {shown.partition(' of ')[0]}: ")
 
 
 def test_a_log_hears_of_a_run_that_says_nothing(
