@@ -3,16 +3,19 @@
 All searches get the same writer (`--proposer drafts`), the same data and the same number of programs. On levels of
 BabyAI, a program's figures are those of `near_misses.py`, on 60 fresh episodes of each sort: hit at least 0.98, early,
 false and near at most 0.02, contrast at least 0.95. A row says how often they were met, after how many programs the
-fittest one so far first had them, the mean figures of the last one, and the difference of its contrast from that of
-random search, or of the whole search, on the same draws. On classic control (`front_peers.py`), 12 + 12
-episodes are searched, and the fittest program after 50, 400 and 2,000 programs is judged by its AUC between the states
-of 12 + 12 fresh episodes: the mean over seeds, and the range; then the same difference, and the mean size in bits.
+fittest one so far first had them, the mean figures of the last one, how far it follows the instruction (`follows`), and
+the difference of this number from that of random search, or of the whole search, on the same draws. On classic control
+(`front_peers.py`), 12 + 12 episodes are searched, and the fittest program after 50, 400 and 2,000 programs is judged by
+its AUC between the states of 12 + 12 fresh episodes: the mean over seeds, and the range; then the same difference, the
+mean size in bits, and the AUC of the fittest programs of at most 500, 1,000 and 2,000 bits, with the number of draws
+that have one.
 
-    python benchmarks/offline_searches.py                                 # all, hours on one core
+    python benchmarks/offline_searches.py                                 # all, days on one core
     python benchmarks/offline_searches.py --data GoToObj --seeds 2
     python benchmarks/offline_searches.py --ablations                     # searches without one of their parts
     python benchmarks/offline_searches.py --table                         # what was found so far
-    python benchmarks/offline_searches.py --needed                        # programs needed, a row for each level
+    python benchmarks/offline_searches.py --programs 400                  # all, some hours on one core
+    python benchmarks/offline_searches.py --programs 400 --needed         # programs needed, a row for each level
 
 Fresh data choose nothing. A finished search is a line of its data's file in `benchmarks/offline_results`: the benchmark
 goes on with the others.
@@ -48,6 +51,8 @@ FINISHED = Path(__file__).resolve().parent / "offline_results"
 """Folder of the finished searches, a file for each level or body."""
 LOOKS = (50, 400, 2_000)
 """Numbers of programs after which rewards of classic control are judged."""
+SIZES = (500, 1_000, 2_000)
+"""Sizes in bits of which the front is told."""
 SEARCHES: Mapping[str, tuple[str, Sequence[str]]] = {
     "random": ("random", ("random.programs={programs}",)),
     "evolution": ("grace", ("search.population=20", "search.generations={generations}")),
@@ -95,19 +100,8 @@ def counts(programs: int) -> dict[str, int]:
     }
 
 
-def best_so_far(folder: Path) -> list[tuple[int, Scored]]:
-    """The fittest program after each program that is fitter than all before it, with the number of programs by then."""
-    found: list[tuple[int, Scored]] = []
-    with opened(folder) as (store, _):
-        programs = [candidate(record) for record in store.records().values()]
-    for number, each in enumerate(sorted(programs, key=lambda one: one.index), 1):
-        if each.evaluation.valid and (not found or merit(each) > merit(found[-1][1])):
-            found.append((number, each))
-    return found
-
-
-def searched(name: str, data: Demonstrations, seed: int, programs: int, folder: Path) -> list[tuple[int, Scored]]:
-    """Run a search. See `best_so_far`."""
+def searched(name: str, data: Demonstrations, seed: int, programs: int, folder: Path) -> list[Scored]:
+    """Run a search. Return its programs in the order of requests."""
     method, settings = ALL[name]
     shutil.rmtree(folder, ignore_errors=True)
     numbers = counts(programs)
@@ -121,7 +115,26 @@ def searched(name: str, data: Demonstrations, seed: int, programs: int, folder: 
         grace_irl.fit(data, method=method, proposer="drafts", out=folder, held_out=0.0, seed=seed, sets=sets)
     except GraceError:
         return []
-    return best_so_far(folder)
+    with opened(folder) as (store, _):
+        return sorted(map(candidate, store.records().values()), key=lambda one: one.index)
+
+
+def best_so_far(programs: Sequence[Scored]) -> list[tuple[int, Scored]]:
+    """The fittest program after each program that is fitter than all before it, with the number of programs by then."""
+    found: list[tuple[int, Scored]] = []
+    for number, each in enumerate(programs, 1):
+        if each.evaluation.valid and (not found or merit(each) > merit(found[-1][1])):
+            found.append((number, each))
+    return found
+
+
+def front(programs: Sequence[Scored]) -> list[Scored]:
+    """The programs that are fitter than all smaller ones, from the smallest to the largest."""
+    found: list[Scored] = []
+    for each in sorted(programs, key=lambda one: one.program.size):
+        if each.evaluation.valid and (not found or merit(each) > merit(found[-1])):
+            found.append(each)
+    return found
 
 
 def figures(one: Scored, fresh: Data) -> dict[str, float]:
@@ -154,7 +167,7 @@ def good(found: Mapping[str, float]) -> bool:
 def on_level(level: str, name: str, seed: int, options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """A search on a level: when its figures are met, and those of the last program."""
     train, fresh = episodes(level, seed, options.episodes, TRAIN)
-    steps = searched(name, training(train, "swaps"), seed, options.programs, folder)
+    steps = best_so_far(searched(name, training(train, "swaps"), seed, options.programs, folder))
     met = next((number for number, one in steps if good(figures(one, fresh))), None)
     return {"met": met, "last": figures(steps[-1][1], fresh) if steps else {"hit": 0.0, "early": 0.0, "false": 0.0}}
 
@@ -183,15 +196,16 @@ def control(name: str, first: int) -> Demonstrations:
 
 
 def on_control(name: str, search: str, seed: int, programs: int, folder: Path) -> dict[str, Any]:
-    """A search on classic control: AUC on fresh episodes, and size in bits, of the fittest program so far."""
+    """A search on classic control: AUC on fresh episodes and size in bits, of the fittest program and of the front."""
     train, fresh = (control(name, 10_000 * (2 * seed + part)) for part in range(2))
-    steps = searched(search, train, seed, programs, folder)
+    found = searched(search, train, seed, programs, folder)
+    steps = best_so_far(found)
     looks: dict[str, Any] = {}
     for look in (look for look in LOOKS if look <= programs):
         best = [one for number, one in steps if number <= look]
         if best:
             looks[str(look)] = [judged(best[-1], fresh), best[-1].program.size]
-    return {"looks": looks}
+    return {"looks": looks, "front": [[judged(one, fresh), one.program.size] for one in front(found)]}
 
 
 def judged(one: Scored, fresh: Demonstrations) -> float:
@@ -238,13 +252,16 @@ def row(place: str, name: str, seed: int, options: argparse.Namespace) -> dict[s
 
 
 def told(place: str, rows: Sequence[Mapping[str, Any]], others: Mapping[int, Mapping[str, Any]]) -> str:
-    """The cells of a table: for levels `met`, the last figures and how far the contrast is beside that of `others`; for
-    classic control AUC after each of `LOOKS`, how far the last is beside that of `others`, and the last size in bits.
+    """The cells of a table.
+
+    For levels: `met`, the last figures, and `follows` with its difference from `others`. For classic control: AUC after
+    each of `LOOKS`, the difference of the last from `others`, its size in bits, and the AUC of the fittest program of
+    at most each of `SIZES`.
 
     Args:
         place: level or body.
         rows: the results of a search, one for each seed.
-        others: by seed, the results of the search that this one stands beside.
+        others: by seed, the results of the search that this one stands beside; none beside itself.
     """
     cells = []
     if place in CONTROLLED:
@@ -254,14 +271,30 @@ def told(place: str, rows: Sequence[Mapping[str, Any]], others: Mapping[int, Map
             cells.append(f"{np.mean(values):.3f} ({min(values):.3f} to {max(values):.3f})" if values else "-")
         cells.append(ahead(rows, others, lambda each: _last(each)[0]))
         cells.append(f"{np.mean([_last(each)[1] for each in rows]):,.0f}")
+        for most in SIZES:
+            fronts = [[value for value, size in each.get("front", ()) if size <= most] for each in rows]
+            ends = [each[-1] for each in fronts if each]
+            cells.append(f"{np.mean(ends):.3f} ({len(ends)})" if ends else "-")
         return " | ".join(cells)
     met = sorted(each["met"] for each in rows if each["met"] is not None)
     cells.append(f"{len(met)} of {len(rows)}" + (f" ({', '.join(map(str, met))})" if met else ""))
     for key in ("hit", "early", "false", "near", "contrast"):
         values = [each["last"][key] for each in rows if key in each["last"]]
         cells.append(f"{np.mean(values):.2f}" if values else "-")
-    cells.append(ahead(rows, others, lambda each: each["last"].get("contrast")))
+    known = [value for value in map(follows, rows) if value is not None]
+    cells.append(f"{np.mean(known):.2f}" if known else "-")
+    cells.append(ahead(rows, others, follows))
     return " | ".join(cells)
+
+
+def follows(found: Mapping[str, Any]) -> float | None:
+    """How far the last program follows the instruction: hit + contrast - 1; None on a level without swaps.
+
+    Contrast alone rises if a reward pays less, whatever the instruction says: one that pays nothing has contrast 1.
+    This number is 0 for all rewards that ignore the instruction, and 1 for the right one.
+    """
+    last = found["last"]
+    return last["hit"] + last["contrast"] - 1 if "contrast" in last else None
 
 
 def _last(found: Mapping[str, Any]) -> tuple[float | None, float]:
@@ -278,35 +311,39 @@ def ahead(
     """The mean difference of a value between results of the same draw, with its 95 % interval (Student's t)."""
     pairs = [(value(each), value(others[each["seed"]])) for each in rows if each["seed"] in others]
     gains = np.array([one - other for one, other in pairs if one is not None and other is not None])
-    if len(gains) < 2 or not gains.any():
+    if len(gains) < 2:
         return "-"
     half = t.ppf(0.975, len(gains) - 1) * gains.std(ddof=1) / np.sqrt(len(gains))
     return f"{gains.mean():+.3f} ± {half:.3f}"
 
 
 def needed(programs: int) -> str:
-    """The programs needed on each level: for each search the median of the draws that it met, and how many it met.
+    """The programs needed on each level: for each search the median over draws, and how many of them it met.
 
-    On a level without searches of this number of programs, those of `PROGRAMS` are shown, up to this number.
+    A draw that is not met counts as more than all programs. A search without results for this number of programs is
+    shown by its runs of `PROGRAMS`, up to this number.
     """
-    results = {level: finished(level, programs) or finished(level, PROGRAMS) for level in LEVELS}
+    results = {level: finished(level, PROGRAMS) | finished(level, programs) for level in LEVELS}
     names = [name for name in SEARCHES if any(name == search for found in results.values() for search, _ in found)]
-    rows = [f"| level | draws | {' | '.join(names)} |", f"|---|---|{'---|' * len(names)}"]
+    rows = [f"| level | {' | '.join(names)} |", f"|---|{'---|' * len(names)}"]
     for level, found in results.items():
-        draws = max((seed + 1 for _, seed in found), default=0)
         cells = []
         for name in names:
-            met = [found[name, seed]["met"] for seed in range(draws) if (name, seed) in found]
-            soon = [number for number in met if number is not None and number <= programs]
-            cells.append(f"{np.median(soon):.0f} ({len(soon)})" if soon else "-" if met else "")
-        if draws:
-            rows.append(f"| {level} | {draws} | {' | '.join(cells)} |")
+            met = [each["met"] for (search, _), each in found.items() if search == name]
+            soon = [number if number is not None and number <= programs else np.inf for number in met]
+            median = np.median(soon) if soon else np.nan
+            share = f"({np.isfinite(soon).sum()} of {len(soon)})"
+            cells.append(f"{median:.0f} {share}" if np.isfinite(median) else f"> {programs} {share}" if soon else "")
+        if any(cells):
+            rows.append(f"| {level} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default=",".join((*LEVELS, *CONTROLLED)), help="levels and bodies, by comma")
+    parser.add_argument(
+        "--data", default=",".join((*LEVELS, *CONTROLLED)), help="levels and bodies, by comma (default all)"
+    )
     parser.add_argument("--searches", default="", help="names of searches, by semicolon (default: all of a kind)")
     parser.add_argument("--ablations", action="store_true", help="searches without one of their parts")
     parser.add_argument("--seeds", type=int, default=5, help="seeds; each has a draw of a level's data (default 5)")
@@ -316,6 +353,8 @@ def main() -> None:
     parser.add_argument("--needed", action="store_true", help="print the programs needed on each level so far")
     parser.add_argument("--programs", type=int, default=PROGRAMS, help=f"of each search (default {PROGRAMS:,})")
     options = parser.parse_args()
+    if options.programs < 80 or options.programs % 80:
+        parser.error("--programs: expected a multiple of 80, which all searches divide into their rounds")
     if options.needed:
         print(needed(options.programs))
         return
@@ -329,7 +368,7 @@ def main() -> None:
                 others = {
                     seed: found
                     for (other, seed), found in finished(place, options.programs).items()
-                    if other == WHOLE.get(name)
+                    if other == WHOLE.get(name) != name
                 }
                 print(f"| {place} | {name} | {told(place, rows, others)} |", flush=True)
 
