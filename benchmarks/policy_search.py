@@ -1,4 +1,4 @@
-"""Searches for rewards that are judged by trained policies, at equal numbers of trained programs.
+"""Searches for rewards that are judged by trained policies, at equal numbers of requests for programs.
 
     python benchmarks/policy_search.py references --task reacher        # rewards by hand, five seeds each
     python benchmarks/policy_search.py search --task reacher --seeds 3  # every search, 32 programs each
@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import spearmanr, t
+from scipy.stats import spearmanr, t, ttest_ind, ttest_rel
 
 import grace_irl
 from grace_irl.errors import GraceError
@@ -315,21 +315,27 @@ def told(scores: Sequence[float]) -> str:
 def table(task: Task, place: Path, names: Sequence[str], programs: int) -> str:
     """The table of all finished runs of a task with a number of programs, in Markdown."""
     rows = [
-        "| reward | trained programs | score in the search | fresh, mean | fresh, median | fresh scores by seed |",
-        "|---|---|---|---|---|---|",
+        "| reward | trained programs | score in the search | fresh, mean | median | beside random | beside the score "
+        "| fresh scores by seed |",
+        "|---|---|---|---|---|---|---|---|",
     ]
-    rows += [_row(name, (), [], [scores]) for name, scores in references(task).items()]
-    for name in names:
-        found = [each for (search, _), each in sorted(finished(task, programs).items()) if search == name]
+    by_hand = references(task)
+    score = by_hand.get("score")
+    done = finished(task, programs)
+    runs = {name: [each for (search, _), each in sorted(done.items()) if search == name] for name in names}
+    control = [each.fresh for each in runs.get("random", [])]
+    rows += [_row(name, (), [], [scores], [], None) for name, scores in by_hand.items()]
+    for name, found in runs.items():
         if found:
-            counts = [each.programs for each in found]
-            rows.append(_row(name, counts, [each.score for each in found], [each.fresh for each in found]))
+            counts, searches = [each.programs for each in found], [each.score for each in found]
+            beside = control if name != "random" else []
+            rows.append(_row(name, counts, searches, [each.fresh for each in found], beside, score))
     for folder in sorted(place.glob("recorded-*")):
         curves = [result_of(folder / f"fresh-{seed}") for seed in FRESH]
         if (folder / "done.json").exists() and all(curves):
-            done = json.loads((folder / "done.json").read_text())
+            known = json.loads((folder / "done.json").read_text())
             scores = [[best(curve) for curve in curves if curve]]
-            rows.append(_row(folder.name, [int(done["programs"])], [float(done["score"])], scores))
+            rows.append(_row(folder.name, [int(known["programs"])], [float(known["score"])], scores, [], score))
     return "\n".join(rows)
 
 
@@ -347,17 +353,46 @@ def depths(runs: Sequence[Path]) -> str:
     return "\n".join(rows)
 
 
-def _row(name: str, programs: Sequence[int], searches: Sequence[float], fresh_scores: Sequence[Sequence[float]]) -> str:
+def _row(
+    name: str,
+    programs: Sequence[int],
+    searches: Sequence[float],
+    fresh_scores: Sequence[Sequence[float]],
+    control: Sequence[Sequence[float]],
+    score: Sequence[float] | None,
+) -> str:
+    """A row of a table.
+
+    Args:
+        name: name of the search, or of a reward by hand.
+        programs: number of trained programs, for each search seed.
+        searches: score in the search, for each search seed.
+        fresh_scores: scores of fresh trainings, for each search seed.
+        control: those of random search; none to leave the difference out.
+        score: those of the task's score as a reward; None to leave the difference out.
+    """
     means = [float(np.mean(each)) for each in fresh_scores]
-    half = 0.0
-    if len(means) > 1:  # an interval over search seeds, not over trainings
-        half = float(t.ppf(0.975, len(means) - 1) * np.std(means, ddof=1) / np.sqrt(len(means)))
+    one = means if len(means) > 1 else fresh_scores[0]  # intervals are over search seeds; of one seed, over trainings
+    half = float(t.ppf(0.975, len(one) - 1) * np.std(one, ddof=1) / np.sqrt(len(one)))
     raw = "; ".join(", ".join(f"{value:.2f}" for value in sorted(each)) for each in fresh_scores)
-    within = f"{np.mean(means):.3f}" + (f" ± {half:.3f}" if len(means) > 1 else "")
     median = float(np.median([value for each in fresh_scores for value in each]))
     shown = f"{np.mean(searches):.3f}" if searches else "-"
     counts = ", ".join(map(str, programs)) or "-"
-    return f"| {name} | {counts} | {shown} | {within} | {median:.3f} | {raw} |"
+    others = [float(np.mean(each)) for each in control] if len(means) > 1 else control[0] if control else []
+    beside = _difference(ttest_rel(one, others) if len(means) > 1 else _welch(one, others)) if others else "-"
+    ahead = _difference(_welch(one, score)) if score and searches else "-"
+    mean = f"{np.mean(means):.3f} ± {half:.3f}"
+    return f"| {name} | {counts} | {shown} | {mean} | {median:.3f} | {beside} | {ahead} | {raw} |"
+
+
+def _welch(one: Sequence[float], other: Sequence[float]) -> Any:
+    return ttest_ind(one, other, equal_var=False)
+
+
+def _difference(test: Any) -> str:
+    """A mean difference with its 95 % interval. It is paired over seeds, or Welch's of independent trainings."""
+    low, high = test.confidence_interval(0.95)
+    return f"{(low + high) / 2:+.3f} ± {(high - low) / 2:.3f}"
 
 
 if __name__ == "__main__":

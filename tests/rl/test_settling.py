@@ -105,7 +105,7 @@ def test_training_is_the_same_as_with_a_reward_in_each_step(
 
 
 def test_a_training_waits_for_the_sandbox_once_a_rollout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All steps of a rollout are posted, and and one call returns their rewards."""
+    """All steps of a rollout are posted, and one call returns their rewards."""
     path = tmp_path / "reward.py"
     path.write_text(PROGRAM)
     waits: list[int] = []
@@ -119,7 +119,6 @@ def test_a_training_waits_for_the_sandbox_once_a_rollout(tmp_path: Path, monkeyp
     monkeypatch.setattr(RewardSession, "settle", counted)
     trained(path, trust=False, normalise=True, form="raw")
     steps = SHORT.n_envs * SHORT.n_steps
-    assert sum(waits) >= 200
     assert [wait for wait in waits if wait] == [steps] * -(-200 // steps)
 
 
