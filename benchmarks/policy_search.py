@@ -65,6 +65,7 @@ REFERENCES: Mapping[str, Mapping[str, str]] = {
     "reacher": {
         "native": "",
         "score": f"float({REACHED} <= 0.02)",
+        "exp(-20 d)": f"float(np.exp(-20 * {REACHED}))",
         "exp(-20 d) - 0.02 a²": f"float(np.exp(-20 * {REACHED}) - 0.02 * np.sum(action**2))",
     },
     "snake": {
@@ -300,9 +301,9 @@ def replayed(task: Task, named: str, path: Path, folder: Path, workers: int) -> 
 def opinions(folder: Path) -> list[tuple[float, float]]:
     """The model's opinion on each valid program of a run of RF-Agent, and the program's score."""
     with opened(folder) as (store, _):
-        programs = {each.index: each.evaluation for each in map(candidate, store.records().values())}
-        notes = {index: told.notes.get("verify", "") for index, told in store.told().items()}
-    return [(opinion(said), programs[index].score) for index, said in notes.items() if said and programs[index].valid]
+        records = store.records()
+        judged = [(told.notes.get("verify"), told.program_id) for told in store.told().values()]
+    return [(opinion(said), records[name].evaluation.score) for said, name in judged if said and name in records]
 
 
 def told(scores: Sequence[float]) -> str:

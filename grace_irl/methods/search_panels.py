@@ -113,7 +113,8 @@ def rounds_panel(name: str, others: Sequence[Scored], length: int) -> Panel:
     """The scores of a search in rounds of `length` requests each.
 
     Args:
-        name: word for a round, "round" or "generation".
+        name: word for a round, "round" or "generation". Rounds count from 1 as in fates, generations from 0 as in
+            `show`.
         others: all programs of the search.
         length: maximum number of requests of a round.
     """
@@ -128,7 +129,7 @@ def rounds_panel(name: str, others: Sequence[Scored], length: int) -> Panel:
         before = max([before, *scores])
         row = (number(max(scores)), number(sum(scores) / len(scores))) if scores else ("-", "-")
         answered = len({each.index for each in programs})
-        rows.append((str(place + 1), str(answered), str(len(scores)), *row, str(better)))
+        rows.append((str(place + (name == "round")), str(answered), str(len(scores)), *row, str(better)))
     text = (
         f"At most {length} requests each. A repaired program counts once, and a program that an earlier request had "
         "brought does not count. The last column counts the programs that score higher than all of earlier rounds."

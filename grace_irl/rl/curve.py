@@ -6,11 +6,15 @@ import json
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 
 from grace_irl import toml
 from grace_irl.rl.method import Kept, Policy, PolicyProblem, Watch
+
+VALUES = 10
+"""Maximum number of values of a `course`."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,25 @@ def evaluated_at(steps: int, evaluations: int, rollout: int) -> tuple[int, ...]:
         rollout: environment steps of a rollout.
     """
     return tuple(-(-steps * (part + 1) // (evaluations * rollout)) * rollout for part in range(evaluations))
+
+
+def course(values: Sequence[float | None]) -> dict[str, Any]:
+    """The course of a number along a training.
+
+    Args:
+        values: the number at each evaluation, None where it is unknown; at least one is known.
+
+    Returns:
+        At most `VALUES` of the values, evenly spaced, as "values"; "max", "mean" and "min" of all known values.
+    """
+    known = [value for value in values if value is not None]
+    places = np.linspace(0, len(values) - 1, min(VALUES, len(values))).round().astype(int)
+    return {
+        "values": [values[place] for place in places],
+        "max": max(known),
+        "mean": float(np.mean(known)),
+        "min": min(known),
+    }
 
 
 class Watching:

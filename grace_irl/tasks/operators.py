@@ -15,6 +15,7 @@ from grace_irl.propose.rendering import Operator
 from grace_irl.propose.templates import environment
 from grace_irl.propose.tokens import cut, estimate
 from grace_irl.propose.views.registry import view_of
+from grace_irl.rl.curve import course
 from grace_irl.tasks.facts import TaskFacts
 from grace_irl.tasks.task import Task
 
@@ -38,7 +39,8 @@ ASKED: Mapping[str, str] = {
     "the rest as it is.",
     "weights": "Keep the components of the reward above and their forms. Change only their weights, scales and "
     "temperatures.",
-    "crossover": "Write one reward that combines the components of the rewards above which serve the task best.",
+    "crossover": "Write one self-contained reward that combines the components of the rewards above which serve the "
+    "task best, with a docstring that says what it pays for.",
     "path": "The rewards above follow from each other, the first one last. Say which of these changes raised the score "
     "and which lowered it, and take the next step in the direction that helped.",
     "different": "Design a reward of another kind than all those above: other components, other forms.",
@@ -232,24 +234,28 @@ def outcome(program: ParentMaterial) -> str:
     runs: Sequence[Mapping[str, Any]] = evaluation.evidence.get("policy", {}).get("runs", [])
     if runs:
         curve = [point["score"] for point in runs[0]["curve"]]
-        lines.append(f"score along training: {_row(curve)}")
-        lines.append(f"episode length along training: {_row([point['length'] for point in runs[0]['curve']])}")
+        lines.append(f"score along training: {_course(curve)}")
+        lines.append(f"episode length along training: {_course([point['length'] for point in runs[0]['curve']])}")
         paid = [point.get("paid") for point in runs[0]["curve"]]
         if any(each is not None for each in paid):
-            lines.append(f"reward of an episode along training: {_row(paid)}")
+            lines.append(f"reward of an episode along training: {_course(paid)}")
     if "success" in metrics:
         lines.append(f"success: {metrics['success']:.3g}")
     components: Mapping[str, Mapping[str, Any]] = evaluation.evidence.get("components", {})
     if components:
         lines.append("components, each the mean per step since the evaluation before:")
     for name, each in list(components.items())[:COMPONENTS]:
-        lines.append(
-            f"{name}: {_row(each['values'])}; max {each['max']:.3g}, mean {each['mean']:.3g}, min {each['min']:.3g}"
-        )
+        lines.append(f"{name}: {_row(each)}")
     if len(components) > COMPONENTS:
         lines.append(f"and {len(components) - COMPONENTS} more components")
     return "\n".join(lines)
 
 
-def _row(values: Sequence[float | None]) -> str:
-    return " ".join("-" if value is None else f"{value:.3g}" for value in values)
+def _course(values: Sequence[float | None]) -> str:
+    return _row(course(values))
+
+
+def _row(found: Mapping[str, Any]) -> str:
+    """A course (`policy_evaluator.course`) as text."""
+    values = " ".join("-" if value is None else f"{value:.3g}" for value in found["values"])
+    return f"{values}; max {found['max']:.3g}, mean {found['mean']:.3g}, min {found['min']:.3g}"

@@ -26,7 +26,7 @@ from grace_irl.evaluate.rewards import RewardSource
 from grace_irl.programs.program import Program
 from grace_irl.propose.material import Workbench
 from grace_irl.rewards.runner import SandboxedRunner
-from grace_irl.rl.curve import Point, evaluated_at, from_json
+from grace_irl.rl.curve import Point, course, evaluated_at, from_json
 from grace_irl.sandbox.session import Begin
 from grace_irl.tasks.recorded import FULL, SHORT, Planned, RecordedTrainings, TrainingPlan, digests_of, names
 from grace_irl.tasks.task import Task
@@ -37,8 +37,6 @@ Checkpoint = Literal["best", "last"]
 
 ONLINE_STEPS = 50
 """Maximum number of steps in the dry run of `PolicyEvaluator._fails_online`, which goes step by step as in training."""
-VALUES = 10
-"""Maximum number of values of each component of a reward in the result of `components`."""
 
 
 @dataclass(frozen=True)
@@ -271,28 +269,20 @@ def components(runs: Sequence[Sequence[Point]]) -> dict[str, dict[str, Any]]:
         runs: learning curves, one for each seed.
 
     Returns:
-        For each component: at most `VALUES` values, evenly spaced along the training, and the maximum, mean and minimum
-        over all points. A point is one evaluation during training, and each curve has a value of the component there.
-        The value in the result is the mean over the curves. Curves without the component at this point do not count; if
-        no curve has it, the value is None.
+        For each component its `course`. A point is one evaluation during training, and each curve has a value of the
+        component there. The value in the result is the mean over the curves. Curves without the component at this point
+        do not count; if no curve has it, the value is None.
     """
     names = dict.fromkeys(name for curve in runs for point in curve for name in point.terms)
     length = min(map(len, runs), default=0)
-    places = np.linspace(0, length - 1, min(VALUES, length)).round().astype(int)
     found = {}
     for name in names:
         columns = [
             [curve[place].terms[name] for curve in runs if name in curve[place].terms] for place in range(length)
         ]
         values = [float(np.mean(column)) if column else None for column in columns]
-        known = [value for value in values if value is not None]
-        if known:
-            found[name] = {
-                "values": [values[place] for place in places],
-                "max": max(known),
-                "mean": float(np.mean(known)),
-                "min": min(known),
-            }
+        if any(value is not None for value in values):
+            found[name] = course(values)
     return found
 
 

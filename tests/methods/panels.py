@@ -6,9 +6,11 @@ PANELS = {
     "map-elites": ["Map"],
     "eureka": ["Scores by round"],
     "revolve": ["Scores by generation"],
+    "policy-evolution": ["Scores by generation"],
 }
 
 
 def panels_in(page: str) -> list[str]:
     """Titles of such sections in a report."""
-    return [title for titles in PANELS.values() for title in titles if f">{title}<" in page]
+    every = dict.fromkeys(title for titles in PANELS.values() for title in titles)
+    return [title for title in every if f">{title}<" in page]

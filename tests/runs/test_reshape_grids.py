@@ -13,7 +13,9 @@ from grace_irl.errors import InputError
 from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
 from grace_irl.runs.fit import resume, start
+from grace_irl.runs.record import candidate
 from grace_irl.runs.run import Interrupted, Run, opened
+from grace_irl.search.ranks import ranked
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.runs.test_resume import memory
 from tests.synthesis.worlds import go_to_set
@@ -65,6 +67,9 @@ def test_the_best_programs_of_a_reshaped_run_begin_with_the_reshaped_reward(tmp_
     first, second = csv.DictReader((tmp_path / "best" / "scores.csv").open())
     assert (tmp_path / "best" / first["file"]).read_text() == run.reward_path.read_text()
     assert first["program"] == run.best.program.id != second["program"]
+    with opened(run.folder) as (store, _):
+        fittest = ranked(map(candidate, store.records().values()))[0]
+    assert fittest.program.id != run.best.program.id  # what the search looks for is not what was reshaped
 
 
 def test_another_runs_best_program_is_reshaped_and_nothing_else_is_asked(tmp_path: Path) -> None:

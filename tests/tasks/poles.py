@@ -32,7 +32,7 @@ SMALL = {
     "random": ["--programs", "3"],
     "eureka": ["--rounds", "2", "--round-programs", "2"],
     "revolve": ["--programs", "5", "--islands", "1", "--island-programs", "4"],
-    "rf-agent": ["--programs", "5", "--first-programs", "2", "--actions", "1,1,1,0,0"],
+    "rf-agent": ["--programs", "9", "--first-programs", "2", "--actions", "1,1,1,1,1"],
     "forge": ["--first-programs", "2", "--rounds", "1", "--pairs", "2", "--pool-programs", "2"],
     "policy-evolution": ["--population", "2", "--elite", "1", "--generations", "1"],
     "map-elites": ["--programs", "4", "--first-programs", "2"],

@@ -89,14 +89,21 @@ def test_results_have_the_course_of_score_success_and_components() -> None:
     prompt = prompter(TASK).write(Request(0, "mutate", ("a",), 0), [replace(failed(), evaluation=found)])
     for line in (
         "Score 1.5",
-        "score along training: 0.5 1.5",
-        "episode length along training: 20 12.2",
-        "reward of an episode along training: - 0",
+        "score along training: 0.5 1.5; max 1.5, mean 1, min 0.5",
+        "episode length along training: 20 12.2; max 20, mean 16.1, min 12.2",
+        "reward of an episode along training: - 0; max 0, mean 0, min 0",
         "success: 0.25",
         "components, each the mean per step since the evaluation before:",
         "tiny: 4e-05 - 5.2e-05; max 5.2e-05, mean 4.6e-05, min 4e-05",
     ):
         assert f"\n{line}\n" in f"{prompt.user}\n", line
+
+
+def test_a_long_course_has_ten_values() -> None:
+    points = [{"score": float(n), "length": 5.0, "paid": None} for n in range(50)]
+    found = Evaluation("ok", score=49.0, evidence={"policy": {"runs": [{"seed": 0, "curve": points}]}})
+    prompt = prompter(TASK).write(Request(0, "mutate", ("a",), 0), [replace(failed(), evaluation=found)])
+    assert "\nscore along training: 0 5 11 16 22 27 33 38 44 49; max 49, mean 24.5, min 0\n" in prompt.user
 
 
 @pytest.mark.parametrize("shows", [False, True])
