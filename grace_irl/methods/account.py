@@ -51,6 +51,22 @@ class Figures:
 
 
 @dataclass(frozen=True)
+class Curves:
+    """A chart of lines, for the HTML report.
+
+    Attributes:
+        title: title of the chart.
+        across, up: labels of the horizontal and the vertical axis.
+        lines: name and points (x, y) of each line.
+    """
+
+    title: str
+    across: str
+    up: str
+    lines: tuple[tuple[str, tuple[tuple[float, float], ...]], ...]
+
+
+@dataclass(frozen=True)
 class Calibrated:
     """Calibration and threshold of a reward. An exported file has them as constants below the program.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from grace_irl.config import Config
 from grace_irl.evaluate.evaluation import Evaluator
-from grace_irl.methods.account import Account, Figures
+from grace_irl.methods.account import Account, Curves, Figures
 from grace_irl.settings import Section
 
 if TYPE_CHECKING:
@@ -29,11 +29,12 @@ class Panel:
 
     Attributes:
         title: heading of the section.
-        parts: paragraphs (`str`) and tables (`Figures`), in order. The report escapes every text for HTML.
+        parts: paragraphs (`str`), tables (`Figures`) and charts (`Curves`), in order. The report escapes every text for
+            HTML.
     """
 
     title: str
-    parts: Sequence[str | Figures]
+    parts: Sequence[str | Figures | Curves]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from grace_irl.config import Config
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Evaluation, shown
-from grace_irl.methods.account import Account, Column, Figures
+from grace_irl.methods.account import Account, Column, Curves, Figures
 from grace_irl.methods.method import Course, Method, Needs, Panel, repairs_of
 from grace_irl.methods.search_panels import number
 from grace_irl.settings import Section, setting
@@ -352,13 +352,18 @@ def panels(best: Scored | None, others: Sequence[Scored]) -> Sequence[Panel]:
             "Score of the policy along its training. If it falls after a rise, the reward pays for something else than "
             "the task."
         ) + (f" {RECORDED}" if _recorded(best.evaluation) else "")
-        found.append(Panel("Training", (text, Figures(("seed", "steps", "score", "length"), tuple(rows)))))
+        lines = tuple(
+            (str(run["seed"]), tuple((float(point["steps"]), float(point["score"])) for point in run["curve"]))
+            for run in runs
+        )
+        curves = Curves("Score along the training, by seed", "environment steps", "score", lines)
+        found.append(Panel("Training", (text, curves, Figures(("seed", "steps", "score", "length"), tuple(rows)))))
     parts = evidence.get("components", {})
     if parts:
         rows = [
             (
                 name,
-                " ".join(number(value) for value in each["values"]),
+                " ".join("-" if value is None else f"{value:.3g}" for value in each["values"]),
                 *(number(each[key]) for key in ("max", "mean", "min")),
             )
             for name, each in parts.items()

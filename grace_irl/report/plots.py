@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from markupsafe import Markup
 
-from grace_irl.methods.account import Account, capitalised
+from grace_irl.methods.account import Account, Curves, capitalised
 from grace_irl.report.charts import NARROW, ChartLine, Dot, chart, histogram, reach, tallest, thinned
 from grace_irl.report.data import TrainingCurve
 from grace_irl.report.evidence import SIDES, EvidencePanel, Story, split
@@ -237,6 +237,13 @@ def searches(steps: Sequence[ScoreStep], account: Account) -> list[Plot]:
         named = tuple((each.kind, each.name) for each in lines)
         plots.append(Plot(f"{capitalised(account.drawn)} of the best program", drawing, named))
     return plots
+
+
+def curves(given: Curves) -> Plot:
+    """The chart of a method's panel."""
+    lines = [ChartLine(name, places, f"c{number % PALETTE}") for number, (name, places) in enumerate(given.lines)]
+    drawing = chart(lines, across=given.across, up=given.up, label=given.title, start=0.0, low=0.0)
+    return Plot(given.title, drawing, tuple((each.kind, each.name) for each in lines))
 
 
 def learning(trainings: Sequence[TrainingCurve]) -> list[Plot]:

@@ -15,6 +15,7 @@ from grace_irl.audit.warning import Audit
 from grace_irl.config import Config
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.separation import Separation
+from grace_irl.methods.account import Curves
 from grace_irl.methods.registry import method_of
 from grace_irl.methods.separated import episode_line, figures_by_episode
 from grace_irl.programs.components import names_of
@@ -179,7 +180,10 @@ def _rendered(store: Store, config: Config, data: datas.Data, expansion: Expansi
         log_pi=flat(config).get("fitness.log_pi", ""),
         warnings=_warnings(best, separation, evidence, audit) if tried else [GO_ON],
         contrast=audit.contrast.line if audit and audit.contrast else "",
-        panels=chosen.panels(candidate(best) if best else None, [*map(candidate, records.values())], config),
+        panels=[
+            (panel.title, [plots.curves(part) if isinstance(part, Curves) else part for part in panel.parts])
+            for panel in chosen.panels(candidate(best) if best else None, [*map(candidate, records.values())], config)
+        ],
         source=highlighted(best.program.source) if best else "",
         evidence=evidence,
         distributions=plots.distributions(evidence),

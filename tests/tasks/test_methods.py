@@ -49,6 +49,8 @@ def test_a_method_runs_whole_without_a_model(name: str, task: Path, tmp_path: Pa
     for absent in ("label rule", "log pi", "States are not all shown", "<caption>Data"):
         assert absent not in page
     assert panels_in(page) == PANELS.get(name, [])
+    assert "Score along the training, by seed" in page
+    assert "<svg" in page[page.index('">Training<') : page.index('">Components<')]
     assert main(["show", str(folder), "--json"]) == 0
     assert json.loads(capsys.readouterr().out.strip().splitlines()[-1])["best"] == best
     assert main(["export", str(folder), "--best", "2", "--out", str(tmp_path / "best")]) == 0

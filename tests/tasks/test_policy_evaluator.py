@@ -214,7 +214,9 @@ def test_a_short_training_with_a_floor_saves_the_full_one(tmp_path: Path) -> Non
     account, settings = PolicyAccount(), {"policy.task": "/home/someone/mine/line.toml", "policy.checkpoint": "best"}
     assert "below 400" in account.verdict(found)
     (training, _) = panels(Scored(program(UP), found, 0), ())
-    assert [row[0] for row in training.parts[1].rows] == ["short training"]  # type: ignore[union-attr]
+    _, curves, table = training.parts
+    assert [row[0] for row in table.rows] == ["short training"]  # type: ignore[union-attr]
+    assert curves.lines == (("short training", ((128.0, found.score),)),)  # type: ignore[union-attr]
     known = dict(account.facts(found, settings))
     assert known["task"] == "mine/line.toml"
     assert "no full training: score" in known["score"]
