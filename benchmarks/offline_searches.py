@@ -52,7 +52,7 @@ FINISHED = Path(__file__).resolve().parent / "offline_results"
 LOOKS = (50, 400, 2_000)
 """Numbers of programs after which rewards of classic control are judged."""
 SIZES = (500, 1_000, 2_000)
-"""Sizes in bits of which the front is told."""
+"""Sizes in bits for which tables show the front."""
 SEARCHES: Mapping[str, tuple[str, Sequence[str]]] = {
     "random": ("random", ("random.programs={programs}",)),
     "evolution": ("grace", ("search.population=20", "search.generations={generations}")),
@@ -137,30 +137,38 @@ def front(programs: Sequence[Scored]) -> list[Scored]:
     return found
 
 
-def figures(one: Scored, fresh: Data) -> dict[str, float]:
-    """The figures of a program on fresh episodes of a level, at the threshold of its training data."""
+def figures(one: Scored, fresh: Data, kinds: Sequence[str] = ("expert", "random", "near", "swap")) -> dict[str, float]:
+    """The figures of a program on fresh episodes of a level, at the threshold of its training data.
+
+    Args:
+        one: the program.
+        fresh: the episodes by kind.
+        kinds: the kinds of episodes to judge; kinds without episodes are left out.
+    """
     separation = Separation.of(one.evaluation)
     assert separation is not None
-    threshold = separation.threshold
-    paid = {}
+    found: dict[str, Any] = {}
     with InProcessRunner(one.program.source, "reward.py") as runner:
-        for kind, some in fresh.items():
-            paid[kind] = [values > threshold for values in runner.rewards([each.trajectory for each in some])]
-    found = {
-        "hit": np.mean([each[-1] for each in paid["expert"]]),
-        "early": np.mean([each[:-1].any() for each in paid["expert"]]),
-        "false": np.mean([each.any() for each in paid["random"]]),
-    }
-    if "near" in paid:
-        found["near"] = np.mean([each.any() for each in paid["near"]])
-    if "swap" in paid:
-        found["contrast"] = np.mean([not each[-1] for each in paid["swap"]])
+        for kind in (kind for kind in kinds if kind in fresh):
+            rewards = runner.rewards([each.trajectory for each in fresh[kind]])
+            paid = [values > separation.threshold for values in rewards]
+            if kind == "expert":
+                found["hit"] = np.mean([each[-1] for each in paid])
+                found["early"] = np.mean([each[:-1].any() for each in paid])
+            elif kind == "swap":
+                found["contrast"] = np.mean([not each[-1] for each in paid])
+            else:
+                found["false" if kind == "random" else kind] = np.mean([each.any() for each in paid])
     return {key: float(value) for key, value in found.items()}
 
 
-def good(found: Mapping[str, float]) -> bool:
-    """Whether all figures are as they should be."""
-    right = found["hit"] >= 0.98 and found.get("contrast", 1.0) >= 0.95
+def good(one: Scored, fresh: Data) -> bool:
+    """Whether all figures of a program are as they should be. The first one that is not ends the judgement."""
+    return all(_right(figures(one, fresh, [kind])) for kind in ("swap", "expert", "random", "near"))
+
+
+def _right(found: Mapping[str, float]) -> bool:
+    right = found.get("hit", 1.0) >= 0.98 and found.get("contrast", 1.0) >= 0.95
     return right and all(found.get(key, 0.0) <= 0.02 for key in ("early", "false", "near"))
 
 
@@ -168,7 +176,7 @@ def on_level(level: str, name: str, seed: int, options: argparse.Namespace, fold
     """A search on a level: when its figures are met, and those of the last program."""
     train, fresh = episodes(level, seed, options.episodes, TRAIN)
     steps = best_so_far(searched(name, training(train, "swaps"), seed, options.programs, folder))
-    met = next((number for number, one in steps if good(figures(one, fresh))), None)
+    met = next((number for number, one in steps if good(one, fresh)), None)
     return {"met": met, "last": figures(steps[-1][1], fresh) if steps else {"hit": 0.0, "early": 0.0, "false": 0.0}}
 
 
@@ -288,7 +296,7 @@ def told(place: str, rows: Sequence[Mapping[str, Any]], others: Mapping[int, Map
 
 
 def follows(found: Mapping[str, Any]) -> float | None:
-    """How far the last program follows the instruction: hit + contrast - 1; None on a level without swaps.
+    """The degree to which the last program follows the instruction: hit + contrast - 1; None on a level without swaps.
 
     Contrast alone rises if a reward pays less, whatever the instruction says: one that pays nothing has contrast 1.
     This number is 0 for all rewards that ignore the instruction, and 1 for the right one.

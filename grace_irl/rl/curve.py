@@ -75,7 +75,7 @@ def course(values: Sequence[float | None]) -> dict[str, Any]:
     """The course of a number along a training.
 
     Args:
-        values: the number at each evaluation, None where it is unknown; at least one is known.
+        values: the number at each evaluation, or None if it is unknown; at least one is known.
 
     Returns:
         At most `VALUES` of the values, evenly spaced, as "values"; "max", "mean" and "min" of all known values.
