@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -10,12 +11,14 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from grace_irl.cli import follow, main
 from grace_irl.runs.expand.round import Round, write_round
 from grace_irl.runs.folder import RunLock, RunPaths
+from grace_irl.runs.run import opened
 from grace_irl.runs.store import Store
 
 FOLLOWING = "following a process that works on it; Ctrl-C ends only the following\n"
@@ -161,3 +164,17 @@ def test_what_is_no_run_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["show", str(tmp_path / "none"), "--follow"]) == 2
     (said,) = capsys.readouterr().err.splitlines()
     assert "no such folder" in said
+
+
+def test_the_time_of_a_followed_run_goes_on_without_a_result(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each answer changes the folder, but the search time in the store is that of the last result."""
+    now, shown = time.monotonic(), []
+    monkeypatch.setattr(follow.time, "monotonic", lambda: now)
+    progress = SimpleNamespace(show=lambda stand, ended: shown.append(stand.seconds))
+    with opened(run) as (store, config):
+        watch = follow.RunWatch(run, store, config)
+        for _ in range(3):
+            watch.look(progress)  # type: ignore[arg-type]
+            now += 30.0
+            os.utime(RunPaths(run).database)
+    assert [later - shown[0] for later in shown] == pytest.approx([0.0, 30.0, 60.0])
