@@ -11,7 +11,7 @@ import numpy as np
 from markupsafe import Markup
 
 from grace_irl.methods.account import Account, Curves, capitalised
-from grace_irl.report.charts import NARROW, ChartLine, Dot, chart, histogram, reach, tallest, thinned
+from grace_irl.report.charts import LIMIT, NARROW, ChartLine, Dot, chart, histogram, reach, tallest, thinned
 from grace_irl.report.data import TrainingCurve
 from grace_irl.report.evidence import SIDES, EvidencePanel, Story, split
 from grace_irl.runs.budget import kinds
@@ -240,8 +240,11 @@ def searches(steps: Sequence[ScoreStep], account: Account) -> list[Plot]:
 
 
 def curves(given: Curves) -> Plot:
-    """The chart of a method's panel."""
-    lines = [ChartLine(name, places, f"c{number % PALETTE}") for number, (name, places) in enumerate(given.lines)]
+    """The chart of a method's panel. Points without a place, such as NaN in somebody else's run, are left out."""
+    lines = []
+    for number, (name, places) in enumerate(given.lines):
+        known = [(x, y) for x, y in places if abs(x) < LIMIT and not np.isnan(y)]
+        lines.append(ChartLine(name, known, f"c{number % PALETTE}"))
     drawing = chart(lines, across=given.across, up=given.up, label=given.title, start=0.0, low=0.0)
     return Plot(given.title, drawing, tuple((each.kind, each.name) for each in lines))
 

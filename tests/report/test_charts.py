@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import xml.etree.ElementTree as ET
 
@@ -10,7 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grace_irl.methods.account import Curves
 from grace_irl.report.charts import NARROW, POINTS, WIDTH, ChartLine, Dot, chart, histogram, reach, tallest, thinned
+from grace_irl.report.plots import curves
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 PLACE = re.compile(r"-?\d+\.?\d*(?:e[+-]?\d+)?")
@@ -76,3 +79,24 @@ def test_a_long_curve_keeps_its_ends_and_its_extremes(length: int) -> None:
     assert [x for x, _ in places] == sorted({x for x, _ in places})
     assert (places[0][0], places[-1][0]) == (1.0, float(length))
     assert (length // 3 + 1.0, 9.0) in places
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        (),
+        ((0.0, math.nan), (1.0, 2.0)),
+        ((math.nan, 1.0), (math.inf, 1.0)),
+        ((0.0, math.inf), (1.0, -math.inf)),
+        ((0.0, 1e308), (1e308, -1e308)),
+    ],
+)
+def test_a_methods_chart_draws_what_has_a_place(points: tuple[tuple[float, float], ...]) -> None:
+    """Somebody else's run may hold any numbers."""
+    plot = curves(Curves("a <b>title", "steps", "<i>score", (("seed <b>1", points),)))
+    assert plot.drawing.endswith("</svg>")
+    assert not [word for word in ("nan", "inf", "<b>", "<i>") if word in plot.drawing]
+
+
+def test_a_methods_chart_may_have_no_lines() -> None:
+    assert curves(Curves("title", "steps", "score", ())).drawing.endswith("</svg>")
