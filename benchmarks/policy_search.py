@@ -5,18 +5,20 @@
     python benchmarks/policy_search.py search --task reacher --seeds 1 --programs 80
     python benchmarks/policy_search.py recorded --task reacher          # the programs of a large model, 24 each
     python benchmarks/policy_search.py table --task reacher
-    python benchmarks/policy_search.py depths --task snake              # scores by depth in FORGE's runs under --out
+    python benchmarks/policy_search.py depths --task snake              # scores of FORGE's programs by depth
     python benchmarks/policy_search.py overhead --task reacher --programs 80
 
 The writer is the same for all searches: the one without a model. Recorded runs of a large model are replayed with their
 recorded scores; Spearman's correlation says whether RF-Agent's opinions foretell the scores. Searches ask for eight
 programs at a time. At 32 programs RF-Agent begins with four and expands a node into five, so that its tree has more
-than two layers; at other numbers it has the paper's settings. A winner is trained again with five seeds that its search
-did not use, so the table has the score of the search and the fresh score side by side. A finished search is a line of a
-file in `benchmarks/policy_searches`, one for each task and number of programs: the program that it found, its score in
-the search, and the scores of its fresh trainings. Runs are kept under `--out`: a stopped one goes on where it was. A
-training depends on task, program and seed alone, so a search takes over the finished trainings of other searches with
-its seed; their programs count all the same. `references.jsonl` there has the scores of rewards by hand.
+than two layers; at other numbers it has the paper's settings. A program that a search proposes twice is trained once;
+FORGE, whose pairs often bring the same program again, goes on until it has trained as many programs as the others
+requested. A winner is trained again with five seeds that its search did not use, so the table has the score of the
+search and the fresh score side by side. A finished search is a line of a file in `benchmarks/policy_searches`, one for
+each task and number of programs: the program that it found, its score in the search, and the scores of its fresh
+trainings. Runs are kept under `--out`: a stopped one goes on where it was. A training depends on task, program and seed
+alone, so a search takes over the finished trainings of other searches with its seed; their programs count all the same.
+`references.jsonl` there has the scores of rewards by hand.
 
 `overhead` measures what a run takes beside its trainings. Each search runs with very short trainings, and then again
 with these trainings taken over, so that it trains nothing. The time of the second run is that of the search, the store,
@@ -27,17 +29,31 @@ of the task's own length, alone on this machine, for each program that was train
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from scipy.stats import spearmanr, t, ttest_ind, ttest_rel
+from policy_results import (
+    BY_HAND,
+    BY_MODEL,
+    FINISHED,
+    PROGRAMS,
+    Found,
+    append,
+    depths,
+    file_of,
+    finished,
+    folder_of,
+    recorded,
+    references,
+    table,
+    told,
+)
+from scipy.stats import spearmanr
 
 import grace_irl
 from grace_irl.errors import GraceError
@@ -50,14 +66,11 @@ from grace_irl.tasks.task import Task, read_task
 from grace_irl.tasks.training import TRAININGS, job, result_of
 from grace_irl.work import LocalExecutor
 
-PROGRAMS = 32
-FINISHED = Path(__file__).resolve().parent / "policy_searches"
-"""Folder of the finished searches, a file for each task."""
-BY_HAND = FINISHED / "references.jsonl"
-"""Scores of rewards by hand, for all tasks."""
 RECORDINGS = Path(__file__).resolve().parent.parent / "tests" / "recordings" / "large_model_policies"
 FRESH = tuple(range(9001, 9006))
 """Seeds of fresh trainings."""
+ROOM = 10
+"""Requests of FORGE, at most, for each program that it trains: its pairs often bring the same program again."""
 NAMES = ("random", "rf-agent", "forge", "eureka", "revolve", "policy-evolution", "map-elites")
 """The methods of the searches."""
 REACHED = "float(np.hypot(next_state[8], next_state[9]))"
@@ -92,7 +105,7 @@ def settings(name: str, programs: int) -> Sequence[str]:
             f"tree.programs={programs}",
             *(("tree.first=4", 'tree.actions="1,1,1,1,1"') if programs == PROGRAMS else ()),
         ),
-        "forge": ("forge.first=8", f"forge.rounds={rounds - 1}", "forge.pairs=8", "forge.size=8"),
+        "forge": ("forge.first=8", f"forge.rounds={ROOM * rounds}", "forge.pairs=8", "forge.size=8"),
         "eureka": (f"eureka.rounds={rounds}", "eureka.samples=8"),
         "revolve": (f"revolve.programs={programs}", "revolve.islands=2", "revolve.size=8"),
         "policy-evolution": (
@@ -134,15 +147,16 @@ def main() -> None:
                 print(f"{name}, seed {seed}: search {found.score:.3f}, fresh {told(found.fresh)}", flush=True)
     elif options.verb == "recorded":
         for path in sorted(RECORDINGS.glob(f"*-{task.name}.jsonl")):
-            again = replayed(task, options.task, path, place / f"recorded-{path.stem}", options.workers)
-            print(f"{path.stem}: search {again[0]:.3f}, fresh {told(again[1])}", flush=True)
-            if judged := opinions(place / f"recorded-{path.stem}" / "run"):
-                found = spearmanr(*zip(*judged, strict=True))
-                print(
-                    f"  opinions and scores of {len(judged)} programs: {found.statistic:+.2f}, p = {found.pvalue:.2f}"
-                )
+            again = recorded(task).get(path.stem)
+            if again is None:
+                again = replayed(task, options.task, path, place / f"recorded-{path.stem}", options.workers)
+                append(BY_MODEL, {"task": task.name, **again})
+            print(f"{path.stem}: search {again['score']:.3f}, fresh {told(again['fresh'])}", flush=True)
+            if judged := again["opinions"]:
+                rank = spearmanr(*zip(*judged, strict=True))
+                print(f"  opinions and scores of {len(judged)} programs: {rank.statistic:+.2f}, p = {rank.pvalue:.2f}")
     elif options.verb == "depths":
-        print(depths(sorted(place.glob(f"{folder_of('forge', options.programs)}-[0-9]/run"))))
+        print(depths([each.depths for each in finished(task, options.programs).values() if each.depths]))
     elif options.verb == "overhead":
         shutil.rmtree(place / "one", ignore_errors=True)
         begun = time.monotonic()
@@ -154,7 +168,7 @@ def main() -> None:
             share = took / (took + trained * training)
             print(f"| {name} | {trained} | {took:.1f} | {share:.2%} |", flush=True)
     else:
-        print(table(task, place, names, options.programs))
+        print(table(task, names, options.programs))
 
 
 def reward(expression: str) -> str:
@@ -184,60 +198,6 @@ def best(curve: Sequence[Point]) -> float:
     return max(point.score for point in curve if point.score is not None)
 
 
-@dataclass(frozen=True)
-class Found:
-    """The result of a finished search.
-
-    Attributes:
-        search, seed: name and seed of the search.
-        programs: number of programs, each of which has trained a policy.
-        seconds: duration of the search, on a machine that may have had other work, without trainings taken over.
-        score: the score of its best program in the search.
-        fresh: scores of the trainings on this program with `FRESH` seeds.
-        source: the source of this program.
-    """
-
-    search: str
-    seed: int
-    programs: int
-    seconds: float
-    score: float
-    fresh: list[float]
-    source: str
-
-
-def folder_of(name: str, programs: int) -> str:
-    """The name of a search's folders, without its seed."""
-    return name if programs == PROGRAMS else f"{name}-{programs}"
-
-
-def file_of(task: Task, programs: int) -> Path:
-    """The file of the finished searches of a task with a number of programs."""
-    return FINISHED / f"{folder_of(task.name, programs)}.jsonl"
-
-
-def finished(task: Task, programs: int) -> dict[tuple[str, int], Found]:
-    """The finished searches of a task with a number of programs, by name and seed."""
-    rows = [Found(**row) for row in lines(file_of(task, programs))]
-    return {(each.search, each.seed): each for each in rows}
-
-
-def references(task: Task) -> dict[str, list[float]]:
-    """The fresh scores of rewards by hand for a task, by name."""
-    return {row["reward"]: row["fresh"] for row in lines(BY_HAND) if row["task"] == task.name}
-
-
-def lines(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file; none if there is no such file."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-
-
-def append(path: Path, row: Mapping[str, Any]) -> None:
-    """Add a row to a file."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(row) + "\n")
-
-
 def searched(task: Task, name: str, seed: int, place: Path, options: argparse.Namespace) -> Found:
     """Run a search, or go on with a stopped one. Then train on the program that it has found."""
     programs, workers = options.programs, options.workers
@@ -245,7 +205,9 @@ def searched(task: Task, name: str, seed: int, place: Path, options: argparse.Na
     run = completed(name, seed, folder / "run", options, place.glob(f"*-{seed}/run"))
     source, score = run.best.source, run.best.fitness
     known = next((each.fresh for each in finished(task, programs).values() if each.source == source), None)
-    return Found(name, seed, run.programs, run.seconds, score, known or fresh(task, source, folder, workers), source)
+    scores = known or fresh(task, source, folder, workers)
+    by_depth = scores_of_depths(folder / "run") if name == "forge" else ()
+    return Found(name, seed, run.programs, run.seconds, score, scores, source, run.calls, by_depth)
 
 
 def completed(
@@ -257,13 +219,22 @@ def completed(
         own = (named, f"policy.trainings={options.workers}", f"search.lag={programs}", *settings(name, programs))
         try:  # the time is up before the first training, so that trainings can be taken over
             grace_irl.fit(
-                method=name, out=folder, seed=seed, workers=options.workers, sets=(*own, *sets), max_seconds=1e-3
+                method=name,
+                out=folder,
+                seed=seed,
+                workers=options.workers,
+                sets=(*own, *sets),
+                max_calls=programs,
+                max_seconds=1e-3,
             )
         except GraceError:
             if not (folder / "run.db").exists():
                 raise
     take_over(folder, others)
-    return grace_irl.fit(resume=folder, max_seconds=1e9, sets=(named,))
+    run = grace_irl.fit(resume=folder, max_seconds=1e9, sets=(named,))
+    while run.programs < programs and run.reason.startswith("max_calls"):
+        run = grace_irl.fit(resume=folder, max_calls=run.calls + programs - run.programs, sets=(named,))
+    return run
 
 
 def overhead(task: Task, name: str, place: Path, options: argparse.Namespace) -> tuple[int, float]:
@@ -286,16 +257,20 @@ def take_over(run: Path, others: Iterable[Path]) -> None:
                 shutil.copytree(training, here)
 
 
-def replayed(task: Task, named: str, path: Path, folder: Path, workers: int) -> tuple[float, list[float]]:
-    """Replay a recording with its scores. Return the score of its winner in the search, and its fresh scores."""
-    done = folder / "done.json"
-    if not done.exists():
-        shutil.rmtree(folder / "run", ignore_errors=True)
-        sets = (f"policy.task={named}", "policy.recorded_scores=true")
-        run = grace_irl.fit(replay=path, out=folder / "run", workers=workers, sets=sets)
-        done.write_text(json.dumps({"score": run.best.fitness, "programs": run.programs, "source": run.best.source}))
-    found = json.loads(done.read_text())
-    return float(found["score"]), fresh(task, found["source"], folder, workers)
+def replayed(task: Task, named: str, path: Path, folder: Path, workers: int) -> dict[str, Any]:
+    """Replay a recording with its scores, and train on its best program with fresh seeds."""
+    shutil.rmtree(folder / "run", ignore_errors=True)
+    sets = (f"policy.task={named}", "policy.recorded_scores=true")
+    run = grace_irl.fit(replay=path, out=folder / "run", workers=workers, sets=sets)
+    scores = fresh(task, run.best.source, folder, workers)
+    return {
+        "recording": path.stem,
+        "programs": run.programs,
+        "score": run.best.fitness,
+        "fresh": scores,
+        "source": run.best.source,
+        "opinions": opinions(folder / "run"),
+    }
 
 
 def opinions(folder: Path) -> list[tuple[float, float]]:
@@ -306,94 +281,11 @@ def opinions(folder: Path) -> list[tuple[float, float]]:
     return [(opinion(said), records[name].evaluation.score) for said, name in judged if said and name in records]
 
 
-def told(scores: Sequence[float]) -> str:
-    """Mean and 95 % interval of the mean over trainings, by Student's t; then all scores."""
-    values = np.array(scores)
-    half = float(t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
-    return f"{values.mean():.3f} ± {half:.3f} ({', '.join(f'{value:.2f}' for value in sorted(values))})"
-
-
-def table(task: Task, place: Path, names: Sequence[str], programs: int) -> str:
-    """The table of all finished runs of a task with a number of programs, in Markdown."""
-    rows = [
-        "| reward | trained programs | score in the search | fresh, mean | median | beside random | beside the score "
-        "| fresh scores by seed |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    by_hand = references(task)
-    score = by_hand.get("score")
-    done = finished(task, programs)
-    runs = {name: [each for (search, _), each in sorted(done.items()) if search == name] for name in names}
-    control = [each.fresh for each in runs.get("random", [])]
-    rows += [_row(name, (), [], [scores], [], None) for name, scores in by_hand.items()]
-    for name, found in runs.items():
-        if found:
-            counts, searches = [each.programs for each in found], [each.score for each in found]
-            beside = control if name != "random" else []
-            rows.append(_row(name, counts, searches, [each.fresh for each in found], beside, score))
-    for folder in sorted(place.glob("recorded-*")):
-        curves = [result_of(folder / f"fresh-{seed}") for seed in FRESH]
-        if (folder / "done.json").exists() and all(curves):
-            known = json.loads((folder / "done.json").read_text())
-            scores = [[best(curve) for curve in curves if curve]]
-            rows.append(_row(folder.name, [int(known["programs"])], [float(known["score"])], scores, [], score))
-    return "\n".join(rows)
-
-
-def depths(runs: Sequence[Path]) -> str:
-    """The scores of FORGE's programs by depth, over some of its runs, as a Markdown table."""
-    scores: dict[int, list[float]] = {}
-    for folder in runs:
-        with opened(folder) as (store, _):
-            programs = [candidate(record) for record in store.records().values()]
-        for depth, some in scores_by_depth(sorted(programs, key=lambda each: each.index)).items():
-            scores.setdefault(depth, []).extend(some)
-    rows = [f"| depth ({len(runs)} runs) | programs | mean score | highest score |", "|---|---|---|---|"]
-    for depth, some in sorted(scores.items()):
-        rows.append(f"| {depth} | {len(some)} | {np.mean(some):.3f} | {max(some):.3f} |")
-    return "\n".join(rows)
-
-
-def _row(
-    name: str,
-    programs: Sequence[int],
-    searches: Sequence[float],
-    fresh_scores: Sequence[Sequence[float]],
-    control: Sequence[Sequence[float]],
-    score: Sequence[float] | None,
-) -> str:
-    """A row of a table.
-
-    Args:
-        name: name of the search, or of a reward by hand.
-        programs: number of trained programs, for each search seed.
-        searches: score in the search, for each search seed.
-        fresh_scores: scores of fresh trainings, for each search seed.
-        control: those of random search; none to leave the difference out.
-        score: those of the task's score as a reward; None to leave the difference out.
-    """
-    means = [float(np.mean(each)) for each in fresh_scores]
-    one = means if len(means) > 1 else fresh_scores[0]  # intervals are over search seeds; of one seed, over trainings
-    half = float(t.ppf(0.975, len(one) - 1) * np.std(one, ddof=1) / np.sqrt(len(one)))
-    raw = "; ".join(", ".join(f"{value:.2f}" for value in sorted(each)) for each in fresh_scores)
-    median = float(np.median([value for each in fresh_scores for value in each]))
-    shown = f"{np.mean(searches):.3f}" if searches else "-"
-    counts = ", ".join(map(str, programs)) or "-"
-    others = [float(np.mean(each)) for each in control] if len(means) > 1 else control[0] if control else []
-    beside = _difference(ttest_rel(one, others) if len(means) > 1 else _welch(one, others)) if others else "-"
-    ahead = _difference(_welch(one, score)) if score and searches else "-"
-    mean = f"{np.mean(means):.3f} ± {half:.3f}"
-    return f"| {name} | {counts} | {shown} | {mean} | {median:.3f} | {beside} | {ahead} | {raw} |"
-
-
-def _welch(one: Sequence[float], other: Sequence[float]) -> Any:
-    return ttest_ind(one, other, equal_var=False)
-
-
-def _difference(test: Any) -> str:
-    """A mean difference with its 95 % interval. It is paired over seeds, or Welch's of independent trainings."""
-    low, high = test.confidence_interval(0.95)
-    return f"{(low + high) / 2:+.3f} ± {(high - low) / 2:.3f}"
+def scores_of_depths(run: Path) -> list[list[float]]:
+    """The scores of the programs of each depth in a run of FORGE, from depth 0."""
+    with opened(run) as (store, _):
+        programs = [candidate(record) for record in store.records().values()]
+    return list(scores_by_depth(sorted(programs, key=lambda each: each.index)).values())
 
 
 if __name__ == "__main__":

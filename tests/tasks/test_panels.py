@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.methods.account import Curves
 from grace_irl.methods.search_panels import pool_panel, rounds_panel, tree_panel
+from grace_irl.methods.trained import panels
 from grace_irl.programs.program import Program
 from grace_irl.search.ranks import Scored
 
@@ -74,3 +78,31 @@ def test_rounds_count_what_is_better_than_all_before() -> None:
         ("3", "0", "0", "-", "-", "0"),
         ("4", "1", "0", "-", "-", "0"),
     )
+
+
+def curve(*scores: float) -> list[dict[str, float]]:
+    return [{"steps": 64 * (k + 1), "score": score, "length": 10.0} for k, score in enumerate(scores)]
+
+
+def trained_on(policy: dict[str, Any]) -> Scored:
+    return Scored(Program("a", "", 1), Evaluation("ok", score=0.5, evidence={"policy": policy}), 0)
+
+
+def test_each_training_of_a_program_has_a_curve_of_its_own() -> None:
+    best = trained_on({"runs": [{"seed": 0, "curve": curve(0.1, 0.5)}, {"seed": 1, "curve": curve(0.2, -0.3)}]})
+    ((title, (_, curves, figures)),) = [(each.title, each.parts) for each in panels(best, [best])]
+    assert title == "Training"
+    assert isinstance(curves, Curves)
+    assert curves.lines == (("0", ((64.0, 0.1), (128.0, 0.5))), ("1", ((64.0, 0.2), (128.0, -0.3))))
+    assert [row[:3] for row in figures.rows] == [  # type: ignore[union-attr]
+        ("0", "64", "0.1"),
+        ("0", "128", "0.5"),
+        ("1", "64", "0.2"),
+        ("1", "128", "-0.3"),
+    ]
+
+
+def test_below_the_floor_the_short_training_has_the_curve() -> None:
+    best = trained_on({"runs": [], "short": curve(0.1)})
+    (panel,) = panels(best, [best])
+    assert panel.parts[1].lines == (("short training", ((64.0, 0.1),)),)  # type: ignore[union-attr]
