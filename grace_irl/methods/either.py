@@ -41,11 +41,12 @@ def two_forms(
     more: Callable[[Scored | None, Sequence[Scored], Config], Sequence[Panel]] = lambda best, others, config: (),  # noqa: ARG005
     stop: type[StopConfig] = StopConfig,
     reads: tuple[str, ...] = (),
+    waits: Callable[[Config], bool] = lambda _: True,
 ) -> Method:
     """Make a method with two forms from one search.
 
     Args:
-        name, summary, search, width, course, following: as for `Method`.
+        name, summary, search, width, course, following, waits: as for `Method`.
         section: name and class of the search's settings.
         more: function that returns panels of the report about the search. Its arguments are those of `Method.panels`.
         stop: class of the stop rules.
@@ -71,6 +72,7 @@ def two_forms(
         sections=sections,
         reads=("stop.target_accuracy", "data.", *reads),
         width=width,
+        waits=waits,
         course=course,
-        with_task=replace(by_policies, summary=told, sections=sections, reads=reads),
+        with_task=replace(by_policies, summary=told, sections=sections, reads=reads, waits=waits),
     )

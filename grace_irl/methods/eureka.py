@@ -7,7 +7,6 @@ from typing import ClassVar
 from grace_irl.config import Config
 from grace_irl.methods.either import two_forms
 from grace_irl.methods.method import Course, Phase
-from grace_irl.methods.search_panels import rounds_panel
 from grace_irl.search.protocol import Search
 from grace_irl.settings import Section, setting
 
@@ -50,5 +49,4 @@ METHOD = two_forms(
     ("eureka", EurekaConfig),
     width=lambda config: config.own(EurekaConfig).samples,
     course=course,
-    more=lambda _, others, config: (rounds_panel("round", others, config.own(EurekaConfig).samples),),
 )

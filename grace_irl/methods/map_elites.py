@@ -20,6 +20,7 @@ from grace_irl.methods.account import Figures
 from grace_irl.methods.either import two_forms
 from grace_irl.methods.method import Course, Panel, Phase
 from grace_irl.methods.search_panels import number
+from grace_irl.methods.trained import PolicyConfig
 from grace_irl.search.protocol import COUNTED, Fate, Request, Result, Search
 from grace_irl.search.ranks import Scored, merit, winners
 from grace_irl.settings import Section, setting
@@ -46,7 +47,8 @@ class MapElitesSettings(Section):
 class MapElites:
     """A search with an archive of one program per niche. It draws parents uniformly from the archive.
 
-    Each result updates the archive at once, so `ask` never waits for results (`grace_irl.search.protocol.Wait`).
+    Each result updates the archive at once, so `ask` never waits for results (`grace_irl.search.protocol.Wait`), and
+    the parents depend on the number of requests in flight (`search.lag`).
 
     Args:
         settings: settings of the search.
@@ -121,9 +123,11 @@ def niche_of(scored: Scored, steps: int) -> Niche:
     return scored.program.size.bit_length(), min(len(parts), steps) - 1 if parts else 0
 
 
-def map_panel(others: Sequence[Scored], steps: int) -> Panel:
-    """The section of the report with the best score in each niche of a grid of `steps` columns."""
-    by_parts = any("components" in each.evaluation.evidence for each in others)
+def map_panel(others: Sequence[Scored], steps: int, *, by_parts: bool) -> Panel:
+    """The section of the report with the best score in each niche of a grid of `steps` columns.
+
+    `by_parts` says whether columns are numbers of components, as in a run with a task.
+    """
     best: dict[Niche, float] = {}
     for each in others:
         if each.evaluation.valid:
@@ -148,6 +152,10 @@ def map_panel(others: Sequence[Scored], steps: int) -> Panel:
 
 def _search(config: Config) -> Search:
     return MapElites(config.own(MapElitesSettings), config.search.samples or 1, config.seed)
+
+
+def _panel(others: Sequence[Scored], config: Config) -> Panel:
+    return map_panel(others, config.own(MapElitesSettings).steps, by_parts=bool(config.own(PolicyConfig).task))
 
 
 def _width(config: Config) -> int:
@@ -175,8 +183,9 @@ METHOD = two_forms(
     _search,
     ("map_elites", MapElitesSettings),
     width=_width,
+    waits=lambda _: False,
     course=_course,
     stop=PlateauConfig,
     reads=("search.samples",),
-    more=lambda _, others, config: (map_panel(others, config.own(MapElitesSettings).steps),),
+    more=lambda _, others, config: (_panel(others, config),),
 )

@@ -143,6 +143,9 @@ class Method:
         width: function from settings to the number of first requests, which name no parents. A run can start from at
             most this number of programs (`--start-from`). A run ends after twice this number of answers in a row
             without a program.
+        waits: function from settings to whether the search waits for the results of a round before it begins the next
+            one. The course of a search that does not wait depends on `search.lag`, so its default lag is at most
+            `width`, or a fast server would get requests for first programs alone.
         course: function from settings to the forecast of a run's requests. It returns None if there is no forecast.
         states: function from settings to facts about the states, for runs without demonstrations.
         resumes: function that raises InputError if the run in a folder must not go on with these settings.
@@ -165,6 +168,7 @@ class Method:
     sections: Mapping[str, type[Section]] = field(default_factory=dict)
     reads: tuple[str, ...] = ()
     width: Callable[[Config], int] = lambda _: 20
+    waits: Callable[[Config], bool] = lambda _: True
     course: Callable[[Config], Course | None] = lambda _: None
     states: Callable[[Config], Metadata] = _vectors
     resumes: Callable[[Config, Path], None] = _may_resume

@@ -11,7 +11,6 @@ from typing import ClassVar
 from grace_irl.config import Config
 from grace_irl.methods import trained
 from grace_irl.methods.method import Course, Phase
-from grace_irl.methods.search_panels import rounds_panel
 from grace_irl.search.protocol import Search
 from grace_irl.settings import Section, setting
 
@@ -62,5 +61,4 @@ METHOD = trained.policy_method(
     ("policy_evolution", PolicyEvolutionConfig),
     width=lambda config: config.own(PolicyEvolutionConfig).population,
     course=course,
-    more=lambda _, others, config: (rounds_panel("generation", others, config.own(PolicyEvolutionConfig).population),),
 )

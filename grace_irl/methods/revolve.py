@@ -11,7 +11,6 @@ from typing import ClassVar
 from grace_irl.config import Config
 from grace_irl.methods.either import two_forms
 from grace_irl.methods.method import Course, Phase
-from grace_irl.methods.search_panels import rounds_panel
 from grace_irl.search.protocol import Search
 from grace_irl.settings import Section, setting
 
@@ -72,5 +71,4 @@ METHOD = two_forms(
     ("revolve", RevolveConfig),
     width=_first,
     course=course,
-    more=lambda _, others, config: (rounds_panel("generation", others, _first(config)),),
 )

@@ -129,6 +129,7 @@ METHOD = two_forms(
     tree,
     ("tree", TreeConfig),
     width=lambda config: min(config.own(TreeConfig).first, config.own(TreeConfig).programs),
+    waits=lambda config: not config.own(TreeConfig).virtual_loss,
     course=course,
     following=following,
     more=lambda best, others, _: (tree_panel(best, others),),

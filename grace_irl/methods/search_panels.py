@@ -1,4 +1,4 @@
-"""Sections of the report about searches: a tree, a pool with depths, and rounds."""
+"""Sections of the report about searches: a tree, and a pool with depths."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from grace_irl.evaluate.evaluation import EQUAL, shown
+from grace_irl.evaluate.evaluation import shown
 from grace_irl.methods.account import Figures
 from grace_irl.methods.method import Panel
 from grace_irl.search.tried import ordered
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 
 SHOWN = 100
 """Maximum number of best programs that the tree of `tree_panel` shows. The tree also shows their ancestors."""
-
-
-ROUNDS = 1_000
-"""Maximum number of rounds in `rounds_panel`. Somebody else's run may state any number for a request."""
 
 
 def tree_panel(best: Scored | None, others: Sequence[Scored]) -> Panel:
@@ -107,35 +103,6 @@ def pool_panel(others: Sequence[Scored], size: int) -> Panel:
             Figures(("depth", "programs", "best score", "mean score"), tuple(rows)),
         ),
     )
-
-
-def rounds_panel(name: str, others: Sequence[Scored], length: int) -> Panel:
-    """The scores of a search in rounds of `length` requests each.
-
-    Args:
-        name: word for a round, "round" or "generation". Rounds count from 1 as in fates, generations from 0 as in
-            `show`.
-        others: all programs of the search.
-        length: maximum number of requests of a round.
-    """
-    found: dict[int, list[Scored]] = {}
-    for each in others:
-        found.setdefault(each.index // length, []).append(each)
-    rows, before = [], -math.inf
-    for place in range(min(max(found, default=-1) + 1, ROUNDS)):
-        programs = found.get(place, [])
-        scores = [each.evaluation.score for each in programs if _counts(each)]
-        better = sum(score > before + EQUAL for score in scores)
-        before = max([before, *scores])
-        row = (number(max(scores)), number(sum(scores) / len(scores))) if scores else ("-", "-")
-        answered = len({each.index for each in programs})
-        rows.append((str(place + (name == "round")), str(answered), str(len(scores)), *row, str(better)))
-    text = (
-        f"At most {length} requests each. A repaired program counts once, and a program that an earlier request had "
-        "brought does not count. The last column counts the programs that score higher than all of earlier rounds."
-    )
-    head = (name, "programs", "valid", "best score", "mean score", "better")
-    return Panel(f"Scores by {name}", (text, Figures(head, tuple(rows))))
 
 
 def scores_by_depth(programs: Sequence[Scored]) -> dict[int, list[float]]:

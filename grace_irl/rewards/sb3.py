@@ -22,7 +22,7 @@ class Settled(NamedTuple):
 
     Attributes:
         rewards: rewards of n steps, `(n, sub-environments)` float32.
-        terms: for each reward with components, a dict of the components by name.
+        terms: for each reward, a dict of its components by name; {} if it has none.
     """
 
     rewards: NDArray[np.float32]
@@ -95,7 +95,7 @@ class RewardVecEnv(VecEnvWrapper):
         rewards = np.zeros((len(turns), self.num_envs), np.float32)
         for row, (slots, answer) in zip(rewards, turns, strict=True):
             row[list(slots)] = answer.rewards
-        return Settled(rewards, [terms for _, answer in turns for terms in answer.terms if terms])
+        return Settled(rewards, [terms for _, answer in turns for terms in answer.terms])
 
     def reset(self) -> Any:
         """Start all episodes, each with a new `Reward` object."""

@@ -142,12 +142,18 @@ def require_actions(space: Any) -> None:
 
     Raises:
         InputError: discrete actions that do not begin at 0, because learners ignore the start of the space, a `Box`
-            without finite bounds, or a space of another kind.
+            without finite bounds, of two or more dimensions, or with bounds that an untrained policy never leaves, or a
+            space of another kind. An untrained policy of PPO draws numbers around 0 with deviation 1 and clips them, so
+            between 10 and 20 all its actions are 10.
     """
     from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 
     if isinstance(space, Box):
         expected = "" if space.is_bounded() else "finite bounds: set them"
+        if len(space.shape) > 1:
+            expected = "a Box of one dimension: flatten it"
+        elif not expected and (np.any(space.low >= 1) or np.any(space.high <= -1)):
+            expected = "bounds around 0, where a policy begins: rescale them to -1 and 1 (RescaleAction)"
     elif isinstance(space, Discrete) or (isinstance(space, MultiDiscrete | MultiBinary) and len(space.shape) == 1):
         expected = "actions from 0: shift them" if np.any(getattr(space, "start", 0)) else ""
     else:

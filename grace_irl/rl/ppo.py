@@ -177,7 +177,7 @@ class PaidReturns(BaseCallback):
 
     @property
     def terms(self) -> dict[str, float]:
-        """The mean of each component of the reward, by name."""
+        """The mean of each component of the reward over all steps, by name. A step without it counts 0."""
         return {name: total / self._counted for name, total in self._sums.items()}
 
     def _on_training_start(self) -> None:

@@ -35,8 +35,9 @@ from grace_irl.runs.recording import opened_recording
 VALIDATION = 0.25  # default share of training trajectories for validation, if the proposer has a chat (`Kind.chat`)
 SERVED_SAMPLES = 4  # default number of programs that one call of a served model requests
 # LAG is the default number of requests in flight, for example for the synthesiser and for replays. For a served model,
-# the default is CALLS_AHEAD * (parallel calls) * (programs per call), so that the server is never idle. For a person,
-# the default is the number of first requests (`Method.width`).
+# the default is CALLS_AHEAD * (parallel calls) * (programs per call), so that the server is never idle, but at most the
+# number of first requests (`Method.width`) if the search does not wait (`Method.waits`). For a person, the default is
+# the number of first requests.
 LAG, CALLS_AHEAD = 8, 4
 
 Note = Callable[[str], None]  # callback that shows the user one line
@@ -357,7 +358,9 @@ def settled(config: Config) -> Config:
         validation = VALIDATION if found is not None and found.chat is not None else 0.0
     several = is_read("search.samples", config.method, task_named(config))
     samples = (search.samples or (SERVED_SAMPLES if name == "llm" else 1)) if several else None
-    ahead = {"llm": CALLS_AHEAD * model.concurrency * (samples or 1), "manual": method_of(config).width(config)}
+    method = method_of(config)
+    width, served = method.width(config), CALLS_AHEAD * model.concurrency * (samples or 1)
+    ahead = {"llm": served if method.waits(config) else min(served, width), "manual": width}
     lag = search.lag or ahead.get(name, LAG)
     return config.model_copy(
         update={

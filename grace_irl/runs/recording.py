@@ -257,9 +257,12 @@ def changed_search(config: Config) -> str:
         "seed",
         "search.",
         "policy.checkpoint",
+        "policy.train_seeds",
+        "policy.train_steps",
         *(f"{name}." for name in method_of(config).sections if name != "policy"),
     )
-    changed = [key for key in now if key.startswith(own) and key not in ("search.lag",) and before.get(key) != now[key]]
+    without_effect = ("search.lag",) if method_of(config).waits(config) else ()
+    changed = [key for key in now if key.startswith(own) and key not in without_effect and before.get(key) != now[key]]
     if not changed:
         return ""
     told = ", ".join(f"{key} was {before.get(key)!r} and is {now[key]!r}" for key in changed[:4])

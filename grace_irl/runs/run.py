@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from grace_irl.audit.warning import Audit, RewardWarning
@@ -304,6 +306,8 @@ class Generation:
         reused_functions: number of different functions and classes that this and an earlier generation contain.
         score: score of the best program so far (`ranks.winner`); -inf if there is none.
         metrics: metrics of this best program.
+        highest, mean: highest and mean score of the valid programs that this generation tried; None if there is none. A
+            program that an earlier generation tried, and a reshaped program, does not count.
     """
 
     number: int
@@ -318,6 +322,8 @@ class Generation:
     reused_functions: int
     score: float = float("-inf")
     metrics: Mapping[str, float] = field(default_factory=dict)
+    highest: float | None = None
+    mean: float | None = None
 
 
 def history(store: Store) -> list[Generation]:
@@ -339,6 +345,8 @@ def history(store: Store) -> list[Generation]:
         best = winner(new if best is None else [best, *new])
         evaluation = best.evaluation if best else None
         first = [record for record in records.values() if requests[record.index][0] == number]
+        tried = {each.program.id: each.evaluation.score for each in new if requests[each.index][0] == number}
+        scores = [*filter(math.isfinite, tried.values())]
         functions = {each.digest for record in first for each in record.program.functions}
         new_functions, reused_functions = len(functions - known), len(functions & known)
         known |= functions
@@ -356,6 +364,8 @@ def history(store: Store) -> list[Generation]:
                 reused_functions=reused_functions,
                 score=evaluation.score if evaluation else float("-inf"),
                 metrics=evaluation.metrics if evaluation else {},
+                highest=max(scores, default=None),
+                mean=fmean(scores) if scores else None,
             )
         )
     return rows

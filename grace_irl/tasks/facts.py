@@ -12,11 +12,14 @@ import numpy as np
 from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Demonstration, Trajectory
 from grace_irl.propose.views.registry import view_of
+from grace_irl.rl.policies import value_counts
 from grace_irl.tasks.random_episodes import STATES, random_episodes
 from grace_irl.tasks.task import Task
 
 TOKENS = 1_000
 """Maximum number of tokens of the statistics of episodes of random actions."""
+MOST_RANGES = 16
+"""Maximum number of numbers of an action whose ranges are listed one by one."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +65,21 @@ def _limit(environment: Any) -> int:
 
 
 def _action(space: Any, episode: Trajectory) -> str:
-    """The form of an action as programs get it, and its range."""
+    """The form of an action as programs get it, and its range: that of each number, unless all have the same."""
     shape = () if episode.actions is None else episode.actions.shape[1:]
     if not shape:
         count, start = getattr(space, "n", None), int(getattr(space, "start", 0))
         return "a number" if count is None else f"a whole number from {start} to {start + int(count) - 1}"
-    found = f"a numpy array of float64 with shape {shape}"
-    low, high = (np.unique(getattr(space, name, [])) for name in ("low", "high"))
-    return f"{found}, from {low[0]:g} to {high[0]:g}" if len(low) == len(high) == 1 else found
+    found, counts = f"a numpy array of float64 with shape {shape}", value_counts(space)
+    low, high = (space.low, space.high) if counts is None else (np.zeros_like(counts), counts - 1)
+    whole = "" if counts is None else "whole numbers "
+    bounds = list(zip(low.tolist(), high.tolist(), strict=True))
+    if len(set(bounds)) == 1:
+        return f"{found}, {whole}from {low[0]:g} to {high[0]:g}"
+    if len(bounds) > MOST_RANGES:
+        return f"{found}, {whole}from {low.min():g} to {high.max():g} at most"
+    each = ", ".join(f"action[{place}] from {start:g} to {end:g}" for place, (start, end) in enumerate(bounds))
+    return f"{found}, {whole.rstrip()}{': ' if whole else ''}{each}"
 
 
 def _lengths(episodes: Sequence[Trajectory]) -> str:

@@ -149,6 +149,14 @@ def _repair(author: _Author, briefing: Briefing, material: Material) -> Prompt:
     return _prompt(author, REPAIR, briefing, [told])
 
 
+def _scored(task: Task) -> str:
+    """The score in words. Prompts name no file and no module: these may tell a folder or the environment."""
+    if task.scored:
+        return task.scored
+    _, reported, key = task.score.partition("info:")
+    return f"the number {key!r} that the environment reports" if reported else "a number that the task's code computes"
+
+
 def _prompt(
     author: _Author,
     asked: str,
@@ -162,7 +170,7 @@ def _prompt(
     demonstrations = _demonstrations(author, briefing)
     system = templates.get_template("system.j2").render(
         text=task.text,
-        scored=task.scored or task.score,
+        scored=_scored(task),
         shows_score=task.shows_score,
         steps=author.steps,
         transitions=task.sees == "transition",

@@ -77,6 +77,25 @@ def test_show_says_what_the_calls_took(made: Made, capsys: pytest.CaptureFixture
     assert f"{made.tokens_in} tokens in, {made.tokens_out} out" in out
 
 
+def test_a_generation_has_the_scores_of_the_programs_that_it_tried(
+    made: Made, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first generation is longer by what it lacked: a group of as many requests each would shift all later ones."""
+    found = shown(made.run.folder, capsys)
+    with opened(made.run.folder) as (store, _):
+        records, requests = store.records(), store.requests()
+    assert len({generation for generation, _ in requests.values()}) > 1
+    for row in found["generations"]:
+        scores = [
+            each.evaluation.score
+            for each in records.values()
+            if each.evaluation.valid and requests[each.index][0] == row["number"]
+        ]
+        assert scores
+        assert row["highest"] == max(scores)
+        assert row["mean"] == pytest.approx(sum(scores) / len(scores))
+
+
 def test_show_tells_new_functions_from_reused_ones(made: Made, capsys: pytest.CaptureFixture[str]) -> None:
     found = shown(made.run.folder, capsys)
     with opened(made.run.folder) as (store, _):

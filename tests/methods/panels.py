@@ -4,9 +4,6 @@ PANELS = {
     "rf-agent": ["Tree"],
     "forge": ["Pool"],
     "map-elites": ["Map"],
-    "eureka": ["Scores by round"],
-    "revolve": ["Scores by generation"],
-    "policy-evolution": ["Scores by generation"],
 }
 
 

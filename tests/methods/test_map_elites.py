@@ -15,6 +15,9 @@ from grace_irl.demos import save
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.methods.map_elites import MapElites, MapElitesSettings
 from grace_irl.programs.program import Program
+from grace_irl.runs.config import resolve
+from grace_irl.runs.proposers import settled
+from grace_irl.runs.run import opened
 from grace_irl.search.protocol import Request, Result
 from tests.fakes.data import vector_set
 from tests.propose.client.server import ChatServer
@@ -94,12 +97,37 @@ def test_with_a_model(tmp_path: Path, capsys: Capture) -> None:
         assert (estimate["most"]["programs"], set(estimate["prompts"])) == (12, {"initialise", "mutate", "repair"})
         assert not server.payloads
         run = tmp_path / "run"
-        found = done(capsys, *asked, *own, *ENDLESS, "--set", "search.lag=1", "--out", run)
+        found = done(capsys, *asked, *own, *ENDLESS, "--out", run)
     assert found["calls"] == 12
-    assert [operator for operator, _, _ in requests(run)] == ["initialise"] * 4 + ["mutate"] * 8
+    asked_for = [operator for operator, _, _ in requests(run)]
+    assert asked_for[:4] == ["initialise"] * 4
+    assert asked_for[4:].count("mutate") >= 6  # others only while no program runs: a fast server gets no more at once
+    with opened(run) as (_, config):
+        assert config.search.lag == 4
     drafts = [fate for fate in done(capsys, "show", run)["fates"] if fate["verdict"] == "repaired"]
     assert drafts
     assert any("self.extra_info = missing" in prompt for prompt in model.prompts)  # sent back as it was
     replayed = done(capsys, "fit", "--replay", run, "--out", tmp_path / "again")
     assert replayed["program"] == found["program"]
+    assert main(["fit", "--replay", str(run), "--out", str(tmp_path / "slow"), "--set", "search.lag=1"]) == 0
+    assert "searches otherwise than the recorded run (search.lag was 4 and is 1)" in capsys.readouterr().err
     assert done(capsys, "show", tmp_path / "again")["fates"] == done(capsys, "show", run)["fates"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "lag"),
+    [
+        ({"method": "map-elites"}, 20),
+        ({"method": "map-elites", "policy.task": "reacher"}, 20),
+        ({"method": "map-elites", "search.lag": 64}, 64),
+        ({"method": "map-elites", "proposer.name": "drafts"}, 8),
+        ({"method": "rf-agent", "tree.virtual_loss": True, "tree.first": 6}, 6),
+        ({"method": "rf-agent"}, 4 * 32),
+        ({"search.steady": True}, 20),
+        ({}, 4 * 32 * 4),
+    ],
+)
+def test_a_search_that_never_waits_has_few_requests_in_flight(flags: dict[str, object], lag: int) -> None:
+    """Or a fast server would write first programs alone: no result would be there for the next request."""
+    served = {"proposer.name": "llm", "model.url": "http://127.0.0.1:1", "model.name": "m"}
+    assert settled(resolve(flags={**served, **flags})).search.lag == lag

@@ -104,6 +104,14 @@ def test_training_is_the_same_as_with_a_reward_in_each_step(
         assert torch.equal(one, other)
 
 
+def test_a_step_without_a_component_counts_in_its_mean(tmp_path: Path) -> None:
+    """The component stands at the first of up to 7 steps of an episode, and the others have none at all."""
+    path = tmp_path / "reward.py"
+    path.write_text(PROGRAM.replace('return {"seen"', 'return {} if self.seen > 2 else {"one": 1.0, "seen"'))
+    (point, *_) = trained(path, trust=True, normalise=False, form="raw").curve
+    assert 1 / 7 <= point.terms["one"] < 0.5
+
+
 def test_a_training_waits_for_the_sandbox_once_a_rollout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All steps of a rollout are posted, and one call returns their rewards."""
     path = tmp_path / "reward.py"

@@ -6,7 +6,8 @@ from typing import Any
 
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.methods.account import Curves
-from grace_irl.methods.search_panels import pool_panel, rounds_panel, tree_panel
+from grace_irl.methods.map_elites import map_panel
+from grace_irl.methods.search_panels import pool_panel, tree_panel
 from grace_irl.methods.trained import panels
 from grace_irl.programs.program import Program
 from grace_irl.search.ranks import Scored
@@ -62,24 +63,6 @@ def test_a_score_of_zero_but_for_rounding_is_zero() -> None:
     assert rows == (("0", "1", "0", "0"),)
 
 
-def test_a_request_with_a_huge_number_makes_no_long_table() -> None:
-    figures = rounds_panel("round", [scored("a", "initialise", (), 0.1, 10**15)], 2).parts[1]
-    assert len(figures.rows) == 1_000  # type: ignore[union-attr]
-
-
-def test_rounds_count_what_is_better_than_all_before() -> None:
-    failed = [Scored(Program(name, "", 1), Evaluation("runtime", "no"), index) for name, index in (("e", 0), ("f", 7))]
-    text, figures = rounds_panel("round", [*FAMILY[::-1], *failed], 2).parts
-    assert "At most 2 requests each" in str(text)
-    assert figures.head[0] == "round"  # type: ignore[union-attr]
-    assert figures.rows == (  # type: ignore[union-attr]
-        ("1", "2", "2", "0.2", "0.15", "2"),
-        ("2", "2", "2", "0.5", "0.25002", "1"),
-        ("3", "0", "0", "-", "-", "0"),
-        ("4", "1", "0", "-", "-", "0"),
-    )
-
-
 def curve(*scores: float) -> list[dict[str, float]]:
     return [{"steps": 64 * (k + 1), "score": score, "length": 10.0} for k, score in enumerate(scores)]
 
@@ -106,3 +89,11 @@ def test_below_the_floor_the_short_training_has_the_curve() -> None:
     best = trained_on({"runs": [], "short": curve(0.1)})
     (panel,) = panels(best, [best])
     assert panel.parts[1].lines == (("short training", ((64.0, 0.1),)),)  # type: ignore[union-attr]
+
+
+def test_a_map_without_a_valid_program_has_the_columns_of_its_form() -> None:
+    failed = [Scored(Program("e", "", 1), Evaluation("runtime", "no"), 0)]
+    text, figures = map_panel(failed, 2, by_parts=True).parts
+    assert "number of the reward's components" in str(text)
+    assert figures.head == ("size in bits", "1 component", "2 components")  # type: ignore[union-attr]
+    assert "tau" in str(map_panel([], 2, by_parts=False).parts[0])

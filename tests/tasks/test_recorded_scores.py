@@ -200,6 +200,13 @@ def test_nothing_but_the_users_word_takes_scores(
     assert FLAG in refused(capsys, "fit", "--resume", moved, "--task", small / "pole.toml")
 
 
+@pytest.mark.usefixtures("untrained")
+def test_fewer_trainings_than_recorded_are_another_search(tree: Path, tmp_path: Path, capsys: Capture) -> None:
+    """Scores are means over other trainings, so that another program may be the best one."""
+    assert main(replay(tree, tmp_path / "x", FLAG, "--train-seeds", "1")) == 0
+    assert "searches otherwise than the recorded run (policy.train_seeds was 2 and is 1)" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

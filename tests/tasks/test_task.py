@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -172,11 +173,21 @@ def test_fields_have_to_fit_the_states() -> None:
         _ = Task("t", "CartPole-v1", "Balance.", "info:x", fields=("a", "b")).metadata
 
 
-def test_ppo_has_to_be_able_to_learn_the_actions(tmp_path: Path) -> None:
-    own = "import gymnasium\ndef make():\n    made = gymnasium.make('CartPole-v1')\n"
-    own += "    made.action_space = gymnasium.spaces.Discrete(2, start=1)\n    return made\n"
+@pytest.mark.parametrize(
+    ("space", "said"),
+    [
+        ("Discrete(2, start=1)", "Discrete(2, start=1); expected actions from 0"),
+        ("Box(-1, 1, (2, 3))", "Box(-1.0, 1.0, (2, 3), float32); expected a Box of one dimension: flatten it"),
+        ("Box(np.float32([-1, 10]), np.float32([1, 20]))", "expected bounds around 0, where a policy begins: rescale"),
+        ("Box(-9, -3, (1,))", "expected bounds around 0"),
+        ("Box(-np.inf, np.inf, (1,))", "expected finite bounds"),
+    ],
+)
+def test_ppo_has_to_be_able_to_learn_the_actions(space: str, said: str, tmp_path: Path) -> None:
+    own = "import gymnasium\nimport numpy as np\ndef make():\n    made = gymnasium.make('CartPole-v1')\n"
+    own += f"    made.action_space = gymnasium.spaces.{space}\n    return made\n"
     (tmp_path / "own.py").write_text(own)
-    with pytest.raises(InputError, match=r"actions of Discrete\(2, start=1\); expected actions from 0"):
+    with pytest.raises(InputError, match=re.escape(said)):
         _ = Task("t", f"{tmp_path / 'own.py'}:make", "Balance.", "info:x").metadata
 
 

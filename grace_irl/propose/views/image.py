@@ -99,6 +99,8 @@ class ImageView:
             name: [item.trajectory.states for item in self._items if item.demonstration.role == role]
             for name, role in (("Experts'", "expert"), ("Negatives'", "negative"))
         }
+        if not all(sides.values()):  # one role, as of random episodes: nothing is compared
+            sides = {"": [states for one in sides.values() for states in one]}
         return cut("\n".join(self._colour_lines(sides)), tokens)
 
     def _colour_lines(self, sides: Mapping[str, Sequence[NDArray[Any]]]) -> list[str]:
@@ -106,9 +108,9 @@ class ImageView:
         shares = "; ".join(f"{self._middle(shade)} {share:.1%}" for shade, share in self._shares)
         means = {name: self._means(chosen) for name, chosen in sides.items()}
         return [
-            f"Colours by their share of all training pixels, about: {shares}.",
+            f"Colours by their share of all pixels, about: {shares}.",
             *(
-                f"{name} states: mean of each channel (deviation between states) {said}."
+                f"{f'{name} states' if name else 'States'}: mean of each channel (deviation between states) {said}."
                 for name, said in means.items()
                 if said
             ),
