@@ -37,7 +37,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from policy_results import (
+from policy_searches.results import (
     BY_HAND,
     BY_MODEL,
     FINISHED,

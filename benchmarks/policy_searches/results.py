@@ -1,4 +1,4 @@
-"""The results of `policy_search.py`: its finished searches, and their tables in Markdown."""
+"""The finished searches of `policy_search.py`, and their tables in Markdown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grace_irl.tasks.task import Task
 
 PROGRAMS = 32
 """Programs of a search, unless the command line has another number."""
-FINISHED = Path(__file__).resolve().parent / "policy_searches"
+FINISHED = Path(__file__).resolve().parent
 """Folder of the finished searches, a file for each task."""
 BY_HAND = FINISHED / "references.jsonl"
 """Scores of rewards by hand, for all tasks."""
