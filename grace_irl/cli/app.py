@@ -156,6 +156,7 @@ def build(loaded: Collection[str] = (), method: str = "") -> typer.Typer:
             command = with_settings(command, settings)
             if common:
                 common = (*common, *(f"--{each.flag}" for each in settings if each.common))
+                common += getattr(module, "own", lambda _: ())(method)
         app.command(name, cls=command_showing(common))(command)
     return app
 

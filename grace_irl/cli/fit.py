@@ -21,9 +21,9 @@ from grace_irl.cli.options import (
     at_home,
     mirrored,
 )
-from grace_irl.config import METHOD
+from grace_irl.config import METHOD, Config
 from grace_irl.runs.config import is_read, settings_of
-from grace_irl.settings import Setting, mirror
+from grace_irl.settings import Setting, declared, mirror
 
 COMMON = ("--out", "--resume")
 """Flags that `fit --help` shows in addition to the settings declared as `common`."""
@@ -33,6 +33,18 @@ def settings(method: str) -> Sequence[Setting]:
     """The settings that a method reads. Each setting with a flag becomes an option of `fit`."""
     method = method or METHOD
     return tuple(each for each in settings_of(method).values() if is_read(each.key, method))
+
+
+def own(method: str) -> Sequence[str]:
+    """The flags of a method's search. `fit --method NAME --help` shows them beside the common flags."""
+    if not method:
+        return ()
+    shared = declared(Config)
+    return tuple(
+        f"--{each.flag}"
+        for each in settings(method)
+        if each.flag and each.key not in shared and not each.key.startswith(("fitness.", "policy.", "stop."))
+    )
 
 
 def fit(

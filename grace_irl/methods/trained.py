@@ -105,7 +105,7 @@ def policy_evaluator(problem: Problem, config: Config) -> Callable[[Workbench], 
     from grace_irl.atomic import write_atomically
     from grace_irl.rl.environments import registration
     from grace_irl.tasks.policy_evaluator import PolicyEvaluator, rounded
-    from grace_irl.tasks.random_episodes import random_episodes
+    from grace_irl.tasks.random_episodes import random_episodes, random_score
 
     task, settings = task_of(config), _settings(config)
     task.scorer()
@@ -124,13 +124,16 @@ def policy_evaluator(problem: Problem, config: Config) -> Callable[[Workbench], 
             "the same: leave --demos out, or bring demonstrations of this environment"
         )
 
+    chance, played = random_score(task, config.seed)
+
     def opened(bench: Workbench) -> Evaluator:
         if not (bench.folder / TASK_FILE).exists():
             write_atomically(bench.folder / TASK_FILE, task.content)
         bench.note(task.destination)
         if line := rounded(task, settings):
             bench.note(line)
-        return PolicyEvaluator(task, bench, settings, episodes)
+        bench.note(f"random actions score {shown(chance)} (mean of {played} episodes)")
+        return PolicyEvaluator(task, bench, settings, episodes, chance)
 
     return opened
 
@@ -295,16 +298,21 @@ class PolicyAccount(Account):
             why = f": {evaluation.message}" if evaluation.message else ""
             return f"No policy was trained in full{why}.{remarks}"
         which = "best evaluation" if known.get("checkpoint") == "best" else "last evaluation"
-        count = len(known["runs"])
+        count, chance = len(known["runs"]), _chance(evaluation)
+        beside = "" if chance is None else f"; random actions: {shown(chance)}"
         return (
             f"A policy that was trained on the reward scores {shown(evaluation.score)} on task {known['task']} "
-            f"({which}, {'one training' if count == 1 else f'mean of {count} trainings'} in the search)."
+            f"({which}, {'one training' if count == 1 else f'mean of {count} trainings'} in the search{beside})."
             f"{remarks}"
         )
 
     def remarks(self, evaluation: Evaluation) -> list[str]:
         """See `Account`."""
-        return [RECORDED] if _recorded(evaluation) else []
+        chance = _chance(evaluation)
+        found = [RECORDED] if _recorded(evaluation) else []
+        if chance is not None and evaluation.valid and evaluation.score <= chance:
+            found.append(f"That is no better than random actions, which score {shown(chance)}.")
+        return found
 
     def cautions(self, evaluation: Evaluation) -> list[str]:
         """See `Account`."""
@@ -312,12 +320,13 @@ class PolicyAccount(Account):
 
     def facts(self, evaluation: Evaluation, settings: Mapping[str, object]) -> list[tuple[str, str]]:
         """See `Account`."""
-        which = f"{settings.get('policy.checkpoint')} evaluation of its training"
+        which, chance = f"{settings.get('policy.checkpoint')} evaluation of its training", _chance(evaluation)
         if not evaluation.evidence.get("policy", {}).get("runs") and evaluation.message:
             which = f"no full training: {evaluation.message}"
         return [
             ("task", "/".join(Path(str(settings.get("policy.task", ""))).parts[-2:])),  # as paths of demonstrations
             ("score", f"{shown(evaluation.score)} ({which})"),
+            *([] if chance is None else [("random actions", f"score {shown(chance)}")]),
             *([("trained", f"not here: scores of recording {_recording(settings)}")] if _recorded(evaluation) else []),
         ]
 
@@ -325,6 +334,12 @@ class PolicyAccount(Account):
 def _recorded(evaluation: Evaluation) -> bool:
     """Whether the learning curves of a program were taken from a recording."""
     return bool(evaluation.evidence.get("policy", {}).get("recorded"))
+
+
+def _chance(evaluation: Evaluation) -> float | None:
+    """The mean score of random actions; None in runs of earlier versions."""
+    found = evaluation.evidence.get("policy", {}).get("random")
+    return float(found) if isinstance(found, int | float) else None
 
 
 def _recording(settings: Mapping[str, object]) -> str:
@@ -338,7 +353,7 @@ def panels(best: Scored | None, others: Sequence[Scored]) -> Sequence[Panel]:
     if best is None:
         return ()
     found, evidence = [], best.evaluation.evidence
-    known = evidence.get("policy", {})
+    known, chance = evidence.get("policy", {}), _chance(best.evaluation)
     runs = known.get("runs", [])
     if not runs and known.get("short"):  # the score is below the floor
         runs = [{"seed": "short training", "curve": known["short"]}]
@@ -348,10 +363,11 @@ def panels(best: Scored | None, others: Sequence[Scored]) -> Sequence[Panel]:
             for run in runs
             for point in run["curve"]
         ]
+        beside = "" if chance is None else f" Random actions score {shown(chance)}."
         text = (
             "Score of the policy along its training. If it falls after a rise, the reward pays for something else than "
-            "the task."
-        ) + (f" {RECORDED}" if _recorded(best.evaluation) else "")
+            f"the task.{beside}{f' {RECORDED}' if _recorded(best.evaluation) else ''}"
+        )
         lines = tuple(
             (str(run["seed"]), tuple((float(point["steps"]), float(point["score"])) for point in run["curve"]))
             for run in runs

@@ -147,14 +147,15 @@ def estimated(config: Config) -> Estimate:
         InputError: settings or data that cannot be used, prompts that are too long, or a proposer without a model.
     """
     config = proposers.settled(config)
-    name, model = config.proposer.name, config.model
+    name, model, tasked = config.proposer.name, config.model, bool(task_named(config))
+    course = method_of(config).course(config)
     if name not in ("llm", "manual"):
         proposers.kind(name)
+        trained = f"{_trainings(config, sum(each.programs for each in course.most))}; " if course and tasked else ""
         raise InputError(
-            f"--estimate with proposer {name!r}, which asks no model: no tokens, no cost; "
+            f"--estimate with proposer {name!r}, which asks no model: no tokens, no cost; {trained}"
             "expected --llm-url URL, --proposer llm (no server is needed) or --proposer manual"
         )
-    course = method_of(config).course(config)
     if course is None:
         raise InputError(
             f"--estimate with method {config.method!r}, which gives no number of programs; "
@@ -181,11 +182,10 @@ def estimated(config: Config) -> Estimate:
     typical_answer = min(ANSWER, model.answer_tokens)
     typical = _total(config, prompts, course.typical, course.opinions, typical_answer, most=False)
     most = _total(config, prompts, course.most, course.opinions, model.answer_tokens, most=True)
-    if task_named(config):
-        steps = sum(each.evaluated_at[-1] for each in plan_of(config).trainings.values())  # whole rollouts
+    if tasked:
         notes.append(
-            f"trainings are not part of these figures: {most.programs:,} programs with {steps:,} environment steps "
-            f"each, {most.programs * steps:,} in all (a program that fails in training, and is repaired, trains again)"
+            f"trainings are not part of these figures: {_trainings(config, most.programs)} (a program that fails in "
+            "training, and is repaired, trains again)"
         )
     return Estimate(
         proposer=name,
@@ -296,6 +296,13 @@ def _one_wrong_each(problem: Problem) -> dict[str, NDArray[np.float64]]:
         values[middle] = 1 - values[middle]
         rewards[item.trajectory.digest] = values
     return rewards
+
+
+def _trainings(config: Config, programs: int) -> str:
+    """The environment steps of all trainings of a run with a task, in words."""
+    programs = min(programs, config.stop.max_calls or programs)
+    steps = sum(each.evaluated_at[-1] for each in plan_of(config).trainings.values())  # whole rollouts
+    return f"{programs:,} programs with {steps:,} environment steps each, {programs * steps:,} in all"
 
 
 def _total(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from grace_irl.config import Config
 from grace_irl.demos.label_rule import RuleChoice, require_roles_for, with_rule
@@ -13,8 +14,10 @@ from grace_irl.evaluate.sizes import FEWEST
 from grace_irl.methods.registry import method_of
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs import proposers
+from grace_irl.runs.config import flat
 from grace_irl.runs.data import load_data
 from grace_irl.runs.labelling import Labelling, chosen_rule
+from grace_irl.runs.recording import recorded_config
 from grace_irl.runs.swaps import with_swaps
 
 
@@ -34,6 +37,12 @@ def require_demonstrations(config: Config) -> None:
         raise InputError(f"no demonstrations; expected {expected}")
     from grace_irl.tasks.task import shipped
 
+    recording = config.proposer.recording
+    if recording and (task := flat(recorded_config(Path(recording))).get("policy.task")):
+        raise InputError(
+            f"{recording} is of a run with task {Path(str(task)).stem}; expected its file: --task FILE, because this "
+            "machine runs the code of its environment and score"
+        )
     raise InputError(
         f"no demonstrations and no task; expected {expected}, or --task FILE, or --task with one of "
         f"{', '.join(shipped())}"

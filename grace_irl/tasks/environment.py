@@ -12,6 +12,8 @@ from grace_irl.errors import GraceError, InputError
 DIVERGED = 1e6
 """Bound on the absolute values of an action's components. If a component reaches the bound or is not finite, the policy
 has diverged. The policy's reward is then at fault, not the environment."""
+ENDLESS = 100_000
+"""Maximum number of steps of an episode. A policy may find a way to live on in an environment without a time limit."""
 
 
 class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -23,15 +25,12 @@ class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
     Args:
         environment: the environment.
         task: name of the task.
-
-    Attributes:
-        most: steps after which an episode counts as endless, and InputError is raised; 0: no episode does.
     """
 
     def __init__(self, environment: Any, task: str) -> None:
         super().__init__(environment)
         self._task = task
-        self.most = self._steps = 0
+        self._steps = 0
 
     def __getattr__(self, name: str) -> Any:
         """An attribute of the wrapped environment, for views that read it."""
@@ -56,13 +55,14 @@ class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
 
         Raises:
             InputError: the environment fails, and all components of the action are below `DIVERGED` in size. If a
-                larger action made it fail, the environment's own error passes through. Or the episode is endless.
+                larger action made it fail, the environment's own error passes through. Or the episode is endless
+                (`ENDLESS`).
         """
         self._steps += 1
-        if self.most and self._steps > self.most:
+        if self._steps > ENDLESS:
             raise InputError(
-                f"task {self._task}: an episode of random actions has not ended after {self.most:,} steps; expected an "
-                "environment whose episodes end, or max_steps in [training]"
+                f"task {self._task}: an episode has not ended after {ENDLESS:,} steps; expected an environment whose "
+                "episodes end, or max_steps in [training]"
             )
         try:
             return super().step(action)

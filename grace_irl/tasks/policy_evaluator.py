@@ -70,12 +70,16 @@ class PolicyEvaluator:
         bench: sandbox, cache of rewards and folder of the run.
         settings: the settings.
         episodes: episodes of random actions for dry runs.
+        chance: mean score of random actions.
     """
 
     ignores_bar = True  # see `Barless`
 
-    def __init__(self, task: Task, bench: Workbench, settings: PolicySettings, episodes: Sequence[Trajectory]) -> None:
+    def __init__(
+        self, task: Task, bench: Workbench, settings: PolicySettings, episodes: Sequence[Trajectory], chance: float
+    ) -> None:
         self._task = task
+        self._chance = chance
         self._settings = settings
         self._folder = bench.folder / TRAININGS
         self._episodes = tuple(episodes)
@@ -158,7 +162,7 @@ class PolicyEvaluator:
             reached = _scores(short)[-1]
             if reached < task.floor:
                 message = f"score {reached:.4g} in the short training, below {task.floor:g}"
-                told = {"task": task.name, "short": list(map(asdict, short)), "runs": [], **self._origin}
+                told = {**self._origin, "short": list(map(asdict, short)), "runs": []}
                 evidence = {"policy": told, "components": components([short])}
                 return Evaluation("ok", message, score=reached, metrics=_counts([short]), evidence=evidence)
         steps = settings.steps or task.steps
@@ -178,14 +182,13 @@ class PolicyEvaluator:
         }
         evidence = {
             "policy": {
-                "task": task.name,
+                **self._origin,
                 "checkpoint": settings.checkpoint,
                 "short": list(map(asdict, short)),
                 "runs": [
                     {"seed": seed, "curve": list(map(asdict, curve))}
                     for seed, curve in zip(self._seeds, runs, strict=True)
                 ],
-                **self._origin,
             },
             "components": components(runs),
         }
@@ -195,8 +198,9 @@ class PolicyEvaluator:
 
     @property
     def _origin(self) -> dict[str, Any]:
-        """The entry "recorded" of the evidence if the curves come from a recording; otherwise {}."""
-        return {} if self._recorded is None else {"recorded": True}
+        """The task, the mean score of random actions, and the entry "recorded" if curves come from a recording."""
+        known = {"task": self._task.name, "random": self._chance}
+        return known if self._recorded is None else {**known, "recorded": True}
 
     def _train(
         self, program: Program, kind: str, seeds: Sequence[int], steps: int, evaluations: int

@@ -1,13 +1,17 @@
-"""Episodes of random actions, for dry runs of programs and for the proposer without a model.
+"""Episodes of random actions, for dry runs of programs, for the score of random actions, and for the designer.
 
-This proposer takes the scales of reward components from the episodes (`grace_irl.synthesis.vector.designer.Designer`).
+The designer (`grace_irl.synthesis.vector.designer.Designer`) is the proposer without a model. It takes the scales of
+reward components from these episodes.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
+from itertools import islice
+from statistics import fmean
 
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.rl.collect import rollout
@@ -26,8 +30,8 @@ ENOUGH = 50
 """After `FEWEST` episodes, `scored_episodes` ends once this number of scores differ from the most frequent score."""
 MOST_STEPS = 50_000
 """Total number of steps after which `scored_episodes` begins no further episode."""
-ENDLESS = 100_000
-"""Maximum number of steps of an episode of random actions."""
+JUDGED, JUDGED_STEPS = 100, 10_000
+"""Number of episodes in `random_score`, and total number of steps after which it begins no further episode."""
 SCORED_SEED = 1_000_000
 """Offset of the seeds of scored episodes, so that these episodes differ from the episodes for dry runs."""
 
@@ -36,10 +40,9 @@ def random_episodes(task: Task, count: int = EPISODES, seed: int = 0) -> list[Tr
     """Episodes of random actions, cut to `STATES` states each.
 
     Raises:
-        InputError: the environment cannot be made, or an episode does not end (`ENDLESS`).
+        InputError: the environment cannot be made, or an episode does not end (`environment.ENDLESS`).
     """
     environment, view = task.make()
-    environment.most = ENDLESS
     policy = RandomPolicy()
     try:
         found = [rollout(environment, view, policy, seed + number)[0] for number in range(count)]
@@ -54,24 +57,40 @@ def scored_episodes(task: Task, seed: int = 0) -> tuple[Sequence[Trajectory], Se
     If almost all scores are equal, the function plays more than `FEWEST` episodes.
 
     Raises:
-        InputError: the environment cannot be made, an episode does not end (`ENDLESS`), or the score fails.
+        InputError: the environment cannot be made, an episode does not end (`environment.ENDLESS`), or the score fails.
     """
-    score, policy = task.scorer(), RandomPolicy()
-    made, view = task.make()
-    made.most = ENDLESS
-    environment = Observed(made, view)
     found: list[Trajectory] = []
     scores: list[float] = []
-    steps = 0
-    try:
-        while len(found) < MOST and steps < MOST_STEPS and not (len(found) >= FEWEST and _differ(scores) >= ENOUGH):
-            played = _played(environment, policy, seed + SCORED_SEED + len(found))
-            found.append(played.trajectory)
-            scores.append(score(played))
-            steps += played.length
-    finally:
-        environment.close()
+    for trajectory, score in _scored(task, seed, MOST_STEPS):
+        found.append(trajectory)
+        scores.append(score)
+        if len(found) >= MOST or (len(found) >= FEWEST and _differ(scores) >= ENOUGH):
+            break
     return found, scores
+
+
+def random_score(task: Task, seed: int = 0) -> tuple[float, int]:
+    """The mean score of episodes of random actions, and the number of these episodes.
+
+    Raises:
+        InputError: as `scored_episodes`.
+    """
+    scores = [score for _, score in islice(_scored(task, seed, JUDGED_STEPS), JUDGED)]
+    return fmean(scores), len(scores)
+
+
+def _scored(task: Task, seed: int, most: int) -> Iterator[tuple[Trajectory, float]]:
+    """Yield episodes of random actions with their scores. After `most` steps in all, no further episode begins."""
+    score, policy = task.scorer(), RandomPolicy()
+    made, view = task.make()
+    environment = Observed(made, view)
+    steps = number = 0
+    with closing(environment):
+        while steps < most:
+            played = _played(environment, policy, seed + SCORED_SEED + number)
+            yield played.trajectory, score(played)
+            steps += played.length
+            number += 1
 
 
 def _differ(scores: Sequence[float]) -> int:

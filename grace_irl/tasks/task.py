@@ -130,6 +130,8 @@ class Task:
             require_actions(environment.action_space)
             shape = getattr(environment.observation_space, "shape", None)
         found: Metadata = view.metadata
+        if self.fields and shape is None:
+            raise InputError(f"task {self.name}: {len(self.fields)} fields, and states are no vectors; expected none")
         if self.fields and shape != (len(self.fields),):
             raise InputError(
                 f"task {self.name}: {len(self.fields)} fields for states of shape {shape}; expected one for each number"
@@ -276,7 +278,7 @@ class _FunctionScore:
 
     def __call__(self, rollout: Rollout) -> float:
         try:
-            found = float(self.function(rollout))
+            given = self.function(rollout)
         except Exception as error:
             said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
             frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -284,8 +286,14 @@ class _FunctionScore:
             raise InputError(
                 f"task {self.task}: its score fails on an episode: {said} ({where}); expected a finite number"
             ) from error
+        try:
+            found = math.nan if isinstance(given, str | bytes) else float(given)
+        except (TypeError, ValueError):
+            found = math.nan
         if not math.isfinite(found):
-            raise InputError(f"task {self.task}: its score of an episode is {found}; expected a finite number")
+            raise InputError(
+                f"task {self.task}: its score of an episode is {reprlib.repr(given)}; expected a finite number"
+            )
         return found
 
 

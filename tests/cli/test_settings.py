@@ -258,6 +258,28 @@ def test_help_shows_eleven_options_in_panels_and_help_all_the_rest(capsys: pytes
     assert flags_in(every) >= {f"--{flag}" for flag in {**FIT, **LISTS}}
 
 
+@pytest.mark.parametrize(
+    ("method", "word", "key"),
+    [
+        ("eureka", "train_steps=200", "policy.train_steps, the setting of --train-steps"),
+        ("eureka", "eureka.round_programs=2", "eureka.samples, the setting of --round-programs"),
+        ("grace", "held-out=0.1", "data.held_out, the setting of --held-out"),
+    ],
+)
+def test_the_name_of_a_flag_leads_to_its_setting(method: str, word: str, key: str) -> None:
+    with pytest.raises(InputError, match=f"is unknown; did you mean {key}"):
+        resolve(sets=[word], flags={"method": method})
+
+
+def test_help_of_a_method_shows_the_flags_of_its_search(capsys: pytest.CaptureFixture[str]) -> None:
+    plain = flags_in(help_of(capsys, "fit", "--help"))
+    forge = flags_in(help_of(capsys, "fit", "--method", "forge", "--help"))
+    assert {"--first-programs", "--rounds", "--pairs", "--planner", "--pair-choice"} <= forge - plain
+    assert not {"--lag", "--calibrate", "--checkpoint", "--max-calls"} & forge
+    grace = flags_in(help_of(capsys, "fit", "--method", "grace", "--help"))
+    assert {"--population", "--elite", "--generations"} <= grace - plain
+
+
 def test_help_of_a_command_without_help_all_shows_every_option(capsys: pytest.CaptureFixture[str]) -> None:
     assert flags_in(help_of(capsys, "score", "--help")) >= {"--demos", "--kind", "--log-pi", "--calibration", "--json"}
 

@@ -21,6 +21,14 @@ def infinite(rollout: Rollout) -> float:
     return float("inf")
 
 
+def spelt(rollout: Rollout) -> str:
+    return "0.5"
+
+
+def nothing(rollout: Rollout) -> None:
+    pass
+
+
 def dies(rollout: Rollout) -> float:
     """A fault in native code ends a process so."""
     os._exit(9)

@@ -126,13 +126,25 @@ def test_an_environment_that_fails_before_a_training_is_named(tmp_path: Path, ca
 def test_an_environment_without_an_end_is_named(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("grace_irl.tasks.random_episodes.ENDLESS", 20)
+    monkeypatch.setattr("grace_irl.tasks.environment.ENDLESS", 20)
     (tmp_path / "own.py").write_text(OWN.replace('make("CartPole-v1")', 'make("Pendulum-v1")'))
     path = tmp_path / "own.toml"
     path.write_text(f'env = "own.py:make"\ntext = "Swing."\nscore = "own.py:length"\n{SMALL}')
     assert main(["fit", "--method", "random", "--task", str(path), "--out", str(tmp_path / "run")]) == 2
-    assert "random actions has not ended after 20 steps; expected" in capsys.readouterr().err
+    assert "task own: an episode has not ended after 20 steps; expected" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_a_policy_that_lives_on_without_a_time_limit_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random actions end CartPole's episodes, and a trained policy may not."""
+    monkeypatch.setattr("grace_irl.tasks.environment.ENDLESS", 3)
+    environment, _ = Task("own", "CartPole-v1", "Balance.", "info:x").make()
+    for _ in range(2):
+        environment.reset(seed=0)
+        for step in range(3):
+            environment.step(step % 2)
+    with pytest.raises(InputError, match="task own: an episode has not ended after 3 steps"):
+        environment.step(0)
 
 
 @pytest.mark.slow

@@ -164,6 +164,8 @@ def test_an_estimate_counts_the_trainings(programs: int, task: Path, capsys: Cap
     assert found["most"]["programs"] == found["typical"]["programs"] == programs
     trained = f"{programs} programs with 256 environment steps each, {256 * programs:,} in all"
     assert any(trained in note for note in found["notes"])
+    assert main([*words[:-2], "--train-seeds", "2", "--estimate"]) == 2  # no model to ask: what is left are trainings
+    assert f"no tokens, no cost; {trained}; expected --llm-url" in capsys.readouterr().err
 
 
 @pytest.mark.slow

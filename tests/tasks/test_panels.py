@@ -8,7 +8,7 @@ from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.methods.account import Curves
 from grace_irl.methods.map_elites import map_panel
 from grace_irl.methods.search_panels import pool_panel, tree_panel
-from grace_irl.methods.trained import panels
+from grace_irl.methods.trained import PolicyAccount, panels
 from grace_irl.programs.program import Program
 from grace_irl.search.ranks import Scored
 
@@ -89,6 +89,19 @@ def test_below_the_floor_the_short_training_has_the_curve() -> None:
     best = trained_on({"runs": [], "short": curve(0.1)})
     (panel,) = panels(best, [best])
     assert panel.parts[1].lines == (("short training", ((64.0, 0.1),)),)  # type: ignore[union-attr]
+
+
+def test_what_random_actions_score_stands_beside_the_score() -> None:
+    runs = [{"seed": 0, "curve": curve(0.4, 0.5)}]
+    known = {"task": "pole", "runs": runs, "checkpoint": "best"}
+    one, other = (trained_on({**known, "random": chance}).evaluation for chance in (0.25, 0.5))
+    account = PolicyAccount()
+    assert account.verdict(one).endswith("(best evaluation, one training in the search; random actions: 0.25).")
+    assert account.cautions(one) == []
+    assert account.cautions(other) == ["That is no better than random actions, which score 0.5."]
+    assert ("random actions", "score 0.25") in account.facts(one, {})
+    (panel,) = panels(trained_on({**known, "random": 0.25}), [])
+    assert str(panel.parts[0]).endswith("Random actions score 0.25.")
 
 
 def test_a_map_without_a_valid_program_has_the_columns_of_its_form() -> None:

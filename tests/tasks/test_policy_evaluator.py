@@ -70,7 +70,7 @@ def opened(folder: Path, task: Task = TASK, limits: Limits = Limits(), **setting
     with open_sandbox(workers=1) as sandbox:
         problem = Problem(task.metadata, "all", ())
         bench = Workbench(problem, sandbox, limits=limits, rewards=MemoryCache(), folder=folder)
-        found = PolicyEvaluator(task, bench, PolicySettings(**settings), random_episodes(task, 3))  # type: ignore[arg-type]
+        found = PolicyEvaluator(task, bench, PolicySettings(**settings), random_episodes(task, 3), 20.0)  # type: ignore[arg-type]
         try:
             yield found
         finally:
@@ -128,7 +128,7 @@ def test_the_last_evaluation_counts_if_asked(up: tuple[Path, Evaluation]) -> Non
     assert found.score == found.metrics["last"] == up[1].metrics["last"]
     account, settings = PolicyAccount(), {"policy.task": "tiny", "policy.checkpoint": "last"}
     assert "(last evaluation of its training)" in dict(account.facts(found, settings))["score"]
-    assert "(last evaluation, mean of 2 trainings in the search)" in account.verdict(found)
+    assert "(last evaluation, mean of 2 trainings in the search; random actions: 20)" in account.verdict(found)
     assert "(best evaluation, mean of 2 trainings in the search)" in account.verdict(up[1])
 
 
@@ -292,7 +292,7 @@ class TestPolicyEvaluator(EvaluatorSuite):
         task = replace(TASK, steps=64, evaluations=1, episodes=2)
         problem = Problem(task.metadata, "all", ())
         bench = Workbench(problem, self.sandbox, folder=self.folder, rewards=MemoryCache())
-        return PolicyEvaluator(task, bench, PolicySettings(), random_episodes(task, 2))
+        return PolicyEvaluator(task, bench, PolicySettings(), random_episodes(task, 2), 20.0)
 
 
 def test_a_sandbox_that_does_not_start_is_no_failure_of_the_program(

@@ -200,6 +200,13 @@ def test_nothing_but_the_users_word_takes_scores(
     assert FLAG in refused(capsys, "fit", "--resume", moved, "--task", small / "pole.toml")
 
 
+@pytest.mark.parametrize("source", ["a.jsonl", "run"])
+def test_a_replay_without_its_task_asks_for_it(source: str, small: Path, tmp_path: Path, capsys: Capture) -> None:
+    said = refused(capsys, "fit", "--replay", small / source, "--out", tmp_path / "x")
+    assert f"{source} is of a run with task pole; expected its file: --task FILE" in said
+    assert not (tmp_path / "x").exists()
+
+
 @pytest.mark.usefixtures("untrained")
 def test_fewer_trainings_than_recorded_are_another_search(tree: Path, tmp_path: Path, capsys: Capture) -> None:
     """Scores are means over other trainings, so that another program may be the best one."""
@@ -405,7 +412,7 @@ def test_programs_still_have_their_dry_runs(tmp_path: Path) -> None:
     recorded = RecordedTrainings("a.jsonl", failures=[RecordedFailure(program(UP).id, "killed", "it ended")])
     with open_sandbox(workers=1) as sandbox:
         bench = Workbench(Problem(TINY.metadata, "all", ()), sandbox, folder=tmp_path, rewards=MemoryCache())
-        evaluator = PolicyEvaluator(TINY, bench, PolicySettings(), random_episodes(TINY, 2))
+        evaluator = PolicyEvaluator(TINY, bench, PolicySettings(), random_episodes(TINY, 2), 20.0)
         assert isinstance(evaluator, TakesRecorded)
         evaluator.take(recorded)
         try:
