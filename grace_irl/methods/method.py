@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from grace_irl.demos.labels import Problem
-    from grace_irl.demos.trajectory import Metadata
+    from grace_irl.demos.trajectory import Metadata, Trajectory
     from grace_irl.propose.material import Workbench
     from grace_irl.propose.protocol import Following, Proposer
     from grace_irl.propose.rendering import Operator
@@ -110,6 +110,10 @@ def _may_resume(config: Config, folder: Path) -> None:
     pass
 
 
+def _no_examples(config: Config) -> Sequence[Trajectory]:  # noqa: ARG001
+    return ()
+
+
 def _no_panels(best: Scored | None, others: Sequence[Scored], config: Config) -> Sequence[Panel]:  # noqa: ARG001
     return ()
 
@@ -148,6 +152,8 @@ class Method:
             `width`, or a fast server would get requests for first programs alone.
         course: function from settings to the forecast of a run's requests. It returns None if there is no forecast.
         states: function from settings to facts about the states, for runs without demonstrations.
+        examples: function from settings to trajectories of the environment in which programs are judged. Exported files
+            name the form of their states and actions; () for the form of the demonstrations.
         resumes: function that raises InputError if the run in a folder must not go on with these settings.
         with_task: the form of this method for runs with a task (`--task`), in which trained policies judge programs;
             None if the method has one form. Both forms have the same name, search and sections.
@@ -171,6 +177,7 @@ class Method:
     waits: Callable[[Config], bool] = lambda _: True
     course: Callable[[Config], Course | None] = lambda _: None
     states: Callable[[Config], Metadata] = _vectors
+    examples: Callable[[Config], Sequence[Trajectory]] = _no_examples
     resumes: Callable[[Config, Path], None] = _may_resume
     writer: Callable[[Problem, Config], Proposer] | None = None
     with_task: Method | None = None

@@ -95,6 +95,13 @@ def states(config: Config) -> Metadata:
     return task_of(config).metadata
 
 
+def examples(config: Config) -> Sequence[Trajectory]:
+    """An episode of random actions in the task's environment."""
+    from grace_irl.tasks.random_episodes import random_episodes
+
+    return random_episodes(task_of(config), 1, config.seed)
+
+
 def policy_evaluator(problem: Problem, config: Config) -> Callable[[Workbench], Evaluator]:
     """Return a function that creates the evaluator of a run.
 
@@ -421,6 +428,7 @@ def policy_method(
         width=width,
         course=course,
         states=states,
+        examples=examples,
         resumes=resumes,
         writer=writer,
     )

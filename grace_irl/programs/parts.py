@@ -218,7 +218,7 @@ def unfit(name: str, wrong: str) -> str:
         wrong: the difference, such as "3 numbers; expected 4".
     """
     return (
-        f"{name}: observations with {wrong}: choose the environment of the demonstrations, or give it a wrapper that "
+        f"{name}: observations with {wrong}: choose the environment that it was made for, or give it a wrapper that "
         "shows them"
     )
 

@@ -289,7 +289,7 @@ class RewardFile:
             named = ", ".join(self.fields[:5]) + (", …" if len(self.fields) > 5 else "")
             raise InputError(
                 f"{self.path}: observations of {found}; expected the {len(self.fields)} numbers that the reward reads "
-                f"({named}): choose the environment of the demonstrations, or give it a wrapper that shows them"
+                f"({named}): choose the environment that it was made for, or give it a wrapper that shows them"
             )
 
     def __getstate__(self) -> dict[str, Any]:

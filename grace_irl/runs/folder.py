@@ -20,6 +20,7 @@ from grace_irl.config import Config
 from grace_irl.contents import require_no_links
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import GraceError, InputError
+from grace_irl.methods.registry import method_of
 from grace_irl.programs.components import numbered
 from grace_irl.programs.parts import shape_of_actions, states_fact, written
 from grace_irl.propose.goals import GoalAnswer
@@ -56,6 +57,8 @@ class RunPaths:
         self.resume = f"--resume {self.quoted}"
 
 
+JUDGED = "judged in an environment"
+"""Key in the table `meta`: "True" if the states and actions there are those of a task's environment, else "False"."""
 OWN = ("run.db", "rounds")
 """Names of a file and a folder that show a run and an expansion."""
 
@@ -204,13 +207,15 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
             store.set_meta("label_reason", reason)
             if problem.metadata.fields:  # an export lists the names: its program reads fields by number
                 store.set_meta("fields", numbered(problem.metadata.fields))
-            if problem.items:
-                kind = problem.metadata.state_kind
-                store.set_meta("states", states_fact(kind, (item.trajectory.states for item in problem.items)))
-                shape = shape_of_actions(item.trajectory.actions for item in problem.items)
+            examples = method_of(config).examples(config)
+            store.set_meta(JUDGED, str(bool(examples)))
+            if seen := examples or [item.trajectory for item in problem.items]:
+                kind = seen[0].state_kind
+                store.set_meta("states", states_fact(kind, (each.states for each in seen)))
+                shape = shape_of_actions(each.actions for each in seen)
                 store.set_meta("actions", "" if shape is None else str(shape))
                 if kind.has_parts:
-                    store.set_meta("parts", written(kind.layout(problem.items[0].trajectory.states)))
+                    store.set_meta("parts", written(kind.layout(seen[0].states)))
             store.add_goals(goals)
             own(paths.database, store, config)
         try:

@@ -16,6 +16,7 @@ from grace_irl.methods.registry import method_of
 from grace_irl.programs.export import export_source, sound
 from grace_irl.programs.library import SHARED, Usage, library_source, reusable, usages
 from grace_irl.runs.config import flat
+from grace_irl.runs.folder import JUDGED
 from grace_irl.runs.record import Record, TrajectoryRow, candidate
 from grace_irl.runs.store import Store
 from grace_irl.search.ranks import ranked
@@ -34,8 +35,10 @@ def export_record(record: Record, store: Store, config: Config) -> str:
     account = method.account
     numbers = account.calibrated(record.evaluation)
     known = {name: store.meta(name) for name in ("label", "states", "fields", "parts")}
-    # With a task, programs get the actions of its environment, whatever shape those of demonstrations have.
-    actions = store.meta("actions") if method.needs.demonstrations else ""
+    # With a task, programs get the actions of its environment, whatever shape those of demonstrations have. A run of an
+    # earlier version has the shape of the demonstrations' actions.
+    known_actions = method.needs.demonstrations or store.meta(JUDGED) == "True"
+    actions = store.meta("actions") if known_actions else ""
     text = export_source(
         record.program.source,
         title=f"A reward {account.made} by grace-irl {__version__}.",

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 from contextlib import closing
 from pathlib import Path
 
+import gymnasium
 import pytest
 
 pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed")
 
+import grace_irl
 from grace_irl.cli import main
 from grace_irl.demos import save
+from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Evaluation, shown
 from grace_irl.programs.export import reads_of
 from grace_irl.programs.program import Program
@@ -210,6 +214,23 @@ def test_records_are_states_of_a_task(task: Path, tmp_path: Path) -> None:
     source = (folder / "reward.py").read_text()
     assert 'state["place"]' in source or 'state["tilt"]' in source
     assert len(stored(folder)[0]) >= 2
+    facts = source.partition('"""\n\n')[0]
+    assert re.search(r"^states: +record$", facts, re.MULTILINE)
+    assert re.search(r"^parts: +\{'place': \(2,\), 'tilt': \(2,\)\}$", facts, re.MULTILINE)
+    assert re.search(r"^actions: +\(\)$", facts, re.MULTILINE)
+    assert re.search(r"^random actions: +score \d+", facts, re.MULTILINE)
+
+
+def test_a_reward_refuses_another_environment_than_its_tasks(task: Path, tmp_path: Path) -> None:
+    """The file says which states and actions the task's environment has, as one of demonstrations does."""
+    run = grace_irl.fit(method="random", programs=1, task=task, out=tmp_path / "run")
+    reward = grace_irl.load_reward(run.reward_path)
+    with closing(reward.wrap(gymnasium.make("CartPole-v1"))) as pole:
+        pole.reset(seed=0)
+        pole.step(0)
+    made_for = "observations of 3 numbers; expected the 4 numbers .*: choose the environment that it was made for"
+    with closing(gymnasium.make("Pendulum-v1")) as other, pytest.raises(InputError, match=made_for):
+        reward.wrap(other)
 
 
 @pytest.mark.slow
@@ -251,8 +272,7 @@ def test_a_program_of_a_task_takes_the_actions_of_its_environment(tmp_path: Path
         Program("0" * 16, source, 9, takes_action=True), Evaluation("ok", score=1.0, metrics={"best": 1.0}), 0
     )
     with closing(Store(RunPaths(tmp_path / "run").database)) as store:
-        assert store.meta("actions") == "()"
-        assert reads_of(export_record(record, store, config)).actions is None
+        assert reads_of(export_record(record, store, config)).actions == (1,)
 
 
 def test_a_short_training_is_shorter_than_a_full_one(task: Path, tmp_path: Path, capsys: Capture) -> None:
