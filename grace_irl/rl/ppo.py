@@ -83,7 +83,7 @@ def train(
         reward: the reward to train on; None: the environment's own.
         seed: seed of all random generators.
         settings: settings of PPO; None: those of `hyperparameters` for the environment.
-        evaluations: number of evaluations, evenly spaced. The policy is saved after each evaluation.
+        evaluations: number of evaluations, evenly spaced, at most one for each rollout. The policy is saved after each.
         episodes: episodes of each evaluation, always on the environment's own reward.
         out: folder for checkpoints, and for TensorBoard's logs if it is installed. A training that was interrupted in
             this folder is resumed. None: no files.
@@ -138,7 +138,7 @@ def train(
         if saved is not None:
             curve = list(saved.restore(learner, venv))
         seconds = curve[-1].seconds if curve else 0.0
-        ends = evaluated_at(steps, evaluations, settings.rollout)
+        ends = [*dict.fromkeys(evaluated_at(steps, evaluations, settings.rollout))]  # at most one for each rollout
         for part, until in enumerate(ends[len(curve) :], len(curve)):
             begun = time.monotonic()
             paid, terms = _learn(learner, venv, settles, until, seed, part)

@@ -310,6 +310,12 @@ train(lamp, 2000, settings=FAST, evaluations=15, episodes=2, out={str(tmp_path /
     assert kept - {TENSORBOARD} == {POLICY, STATE, CURVE}
 
 
+def test_a_training_is_evaluated_at_most_once_a_rollout() -> None:
+    steps = [point.steps for point in train(lamp, 200, settings=FAST, evaluations=50, episodes=1).curve]
+    assert steps == sorted(set(steps))
+    assert steps[-1] >= 200
+
+
 def test_a_training_leaves_nothing_in_the_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     train(lamp, 200, settings=FAST, evaluations=2, episodes=1)
