@@ -40,7 +40,8 @@ A setting that the user gives and that changes nothing in the run is refused, to
 and a file gives only those of its values that differ from the defaults. So a run repeats by `--config RUN/config.toml`.
 
 `grace-irl fit --help` shows the flags that most runs need, `grace-irl fit --help-all` all of them,
-and `grace-irl fit --method NAME --help-all` those of another method.
+and `grace-irl fit --method NAME --help-all` those of another method. With `--method NAME`, `--help` shows the flags of
+its search, too.
 """
 COMPARISON = """
 # Settings of a comparison

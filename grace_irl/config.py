@@ -116,8 +116,8 @@ class SearchConfig(Section):
         shown="8; with a server 4 times what it writes at once",
         ge=1,
         details="Request i waits for result i - lag, so that a run's outcome does not depend on anyone's speed. "
-        "Map-elites, --steady and --virtual-loss draw parents from what has arrived: there the default is at most the "
-        "number of first programs.",
+        "Map-elites and --virtual-loss draw parents from what has arrived: there the default is at most the number of "
+        "first programs.",
     )
 
 

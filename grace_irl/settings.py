@@ -217,7 +217,7 @@ def problem_of(error: ValidationError, known: Mapping[str, Setting]) -> str:
     if first["type"] == "extra_forbidden":
         flags = {each.flag.replace("-", "_"): name for name, each in known.items() if each.flag}
         if meant := flags.get(key.rpartition(".")[2].replace("-", "_")):
-            return f"setting {key!r} is unknown; did you mean {meant}, the setting of --{known[meant].flag}?"
+            return f"setting {key!r} is unknown; expected {meant}, the setting of --{known[meant].flag}"
         return f"setting {key!r} is unknown; {nearest(key, known)}"
     said = first["msg"].removeprefix("Value error, ")
     return f"setting {key!r} is {reprlib.repr(first['input'])}; expected another value: {said[:200]}"

@@ -162,6 +162,5 @@ METHOD = Method(
     sections={"search": EvolutionConfig, "stop": PlateauConfig, "fitness": FitnessConfig},
     reads=("expand.", "search.samples", "stop.target_accuracy", "data."),
     width=lambda config: config.own(EvolutionConfig).population,
-    waits=lambda config: not config.own(EvolutionConfig).steady,
     course=course,
 )

@@ -147,9 +147,9 @@ class Method:
         width: function from settings to the number of first requests, which name no parents. A run can start from at
             most this number of programs (`--start-from`). A run ends after twice this number of answers in a row
             without a program.
-        waits: function from settings to whether the search waits for the results of a round before it begins the next
-            one. The course of a search that does not wait depends on `search.lag`, so its default lag is at most
-            `width`, or a fast server would get requests for first programs alone.
+        waits: function from settings to whether the search waits for results before it draws parents from them. If not,
+            the default of `search.lag` is at most `width`: with hundreds of requests in flight, most would name no
+            parents, or those of the first results alone.
         course: function from settings to the forecast of a run's requests. It returns None if there is no forecast.
         states: function from settings to facts about the states, for runs without demonstrations.
         examples: function from settings to trajectories of the environment in which programs are judged. Exported files

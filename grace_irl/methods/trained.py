@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from grace_irl.tasks.recorded import TrainingPlan
     from grace_irl.tasks.task import Task
 
+RANDOM_FILE = "random.json"
+"""Name of the file with the score of random actions, in the folder of a run."""
+LIMIT = 1e300
+"""Bound on the score of random actions. Somebody else's run may state any number."""
 TASK_FILE = "task.json"
 """Name of the file with the content of the task, in the folder of a run."""
 RECORDED = "The scores were taken from a recording, and not trained here."
@@ -96,10 +100,10 @@ def states(config: Config) -> Metadata:
 
 
 def examples(config: Config) -> Sequence[Trajectory]:
-    """An episode of random actions in the task's environment."""
+    """Episodes of random actions in the task's environment."""
     from grace_irl.tasks.random_episodes import random_episodes
 
-    return random_episodes(task_of(config), 1, config.seed)
+    return random_episodes(task_of(config), seed=config.seed)
 
 
 def policy_evaluator(problem: Problem, config: Config) -> Callable[[Workbench], Evaluator]:
@@ -131,7 +135,7 @@ def policy_evaluator(problem: Problem, config: Config) -> Callable[[Workbench], 
             "the same: leave --demos out, or bring demonstrations of this environment"
         )
 
-    chance, played = random_score(task, config.seed)
+    random_score(task, config.seed, 1)  # a score that fails ends the run before any file is written
 
     def opened(bench: Workbench) -> Evaluator:
         if not (bench.folder / TASK_FILE).exists():
@@ -139,10 +143,28 @@ def policy_evaluator(problem: Problem, config: Config) -> Callable[[Workbench], 
         bench.note(task.destination)
         if line := rounded(task, settings):
             bench.note(line)
+        chance, played = _random_score(task, config.seed, bench.folder)
         bench.note(f"random actions score {shown(chance)} (mean of {played} episodes)")
         return PolicyEvaluator(task, bench, settings, episodes, chance)
 
     return opened
+
+
+def _random_score(task: Task, seed: int, folder: Path) -> tuple[float, int]:
+    """The mean score of random actions and the number of episodes, from the folder of a run once it has them."""
+    from grace_irl.atomic import write_atomically
+    from grace_irl.tasks.random_episodes import random_score
+
+    path = folder / RANDOM_FILE
+    if path.exists():
+        try:
+            known = json.loads(path.read_text(encoding="utf-8"))
+            return float(known["score"]), int(known["episodes"])
+        except (OSError, ValueError, TypeError, KeyError, OverflowError):
+            pass  # damaged: they are played again
+    score, episodes = random_score(task, seed)
+    write_atomically(path, json.dumps({"score": score, "episodes": episodes}) + "\n")
+    return score, episodes
 
 
 def _settings(config: Config) -> PolicySettings:
@@ -306,7 +328,8 @@ class PolicyAccount(Account):
             return f"No policy was trained in full{why}.{remarks}"
         which = "best evaluation" if known.get("checkpoint") == "best" else "last evaluation"
         count, chance = len(known["runs"]), _chance(evaluation)
-        beside = "" if chance is None else f"; random actions: {shown(chance)}"
+        better = chance is not None and evaluation.score > chance
+        beside = f"; random actions: {shown(chance)}" if chance is not None and better else ""
         return (
             f"A policy that was trained on the reward scores {shown(evaluation.score)} on task {known['task']} "
             f"({which}, {'one training' if count == 1 else f'mean of {count} trainings'} in the search{beside})."
@@ -333,7 +356,7 @@ class PolicyAccount(Account):
         return [
             ("task", "/".join(Path(str(settings.get("policy.task", ""))).parts[-2:])),  # as paths of demonstrations
             ("score", f"{shown(evaluation.score)} ({which})"),
-            *([] if chance is None else [("random actions", f"score {shown(chance)}")]),
+            *([] if chance is None else [("random", f"random actions score {shown(chance)}")]),
             *([("trained", f"not here: scores of recording {_recording(settings)}")] if _recorded(evaluation) else []),
         ]
 
@@ -346,7 +369,7 @@ def _recorded(evaluation: Evaluation) -> bool:
 def _chance(evaluation: Evaluation) -> float | None:
     """The mean score of random actions; None in runs of earlier versions."""
     found = evaluation.evidence.get("policy", {}).get("random")
-    return float(found) if isinstance(found, int | float) else None
+    return float(found) if isinstance(found, int | float) and abs(found) < LIMIT else None
 
 
 def _recording(settings: Mapping[str, object]) -> str:

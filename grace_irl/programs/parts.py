@@ -93,10 +93,10 @@ class Reads:
     Attributes:
         kind: name of the states' kind; "" if unknown.
         parts: the shape of each part of a record; {} for states without parts, or if unknown.
-        shape: the one shape of all states of the demonstrations; None if they have several shapes or none, or if
-            unknown. Vectors must have this shape, and images its number of channels, because programs may read grids
-            and images of any size.
-        actions: the one shape of all actions of the demonstrations; None if unknown, or if the program reads none.
+        shape: the one shape of all states of the demonstrations, or of a task's environment; None if they have several
+            shapes or none, or if unknown. Vectors must have this shape, and images its number of channels, because
+            programs may read grids and images of any size.
+        actions: the one shape of all actions there; None if unknown, or if the program reads none.
     """
 
     kind: str = ""

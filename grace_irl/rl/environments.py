@@ -163,7 +163,7 @@ def _with_view(found: Any, name: str, function: str, kind: str = "") -> tuple[An
 
 
 def module_of(where: str, name: str) -> ModuleType:
-    """Import a module by its name, or a Python file by its path. Such a file may import others of its folder.
+    """Import a module by its name, or a Python file by its path. At its top, such a file may import others beside it.
 
     Args:
         where: `package.module`, or the path of a file that ends in .py.
@@ -183,10 +183,13 @@ def module_of(where: str, name: str) -> ModuleType:
         assert spec is not None  # a .py file always has a loader
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
-        if (folder := str(path.parent.absolute())) not in sys.path:
-            sys.path.append(folder)  # last, so that no file hides an installed package
         sys.modules[module_name] = module  # dataclasses and pickles look up their module here
-        spec.loader.exec_module(module)
+        folder = str(path.parent.absolute())
+        sys.path.append(folder)  # last, so that no file hides an installed package
+        try:
+            spec.loader.exec_module(module)
+        finally:
+            sys.path.remove(folder)  # not for good: programs in the sandbox may read what is on the path
         return module
     except InputError:
         raise

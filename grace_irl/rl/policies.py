@@ -142,9 +142,9 @@ def require_actions(space: Any) -> None:
 
     Raises:
         InputError: discrete actions that do not begin at 0, because learners ignore the start of the space, a `Box`
-            without finite bounds, of two or more dimensions, or with bounds that an untrained policy never leaves, or a
-            space of another kind. An untrained policy of PPO draws numbers around 0 with deviation 1 and clips them, so
-            between 10 and 20 all its actions are 10.
+            without finite bounds, of two or more dimensions, or between bounds that most actions of an untrained policy
+            miss, or a space of another kind. An untrained policy of PPO draws numbers around 0 with deviation 1, and
+            clips them: between 10 and 20 all its actions are 10.
     """
     from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 

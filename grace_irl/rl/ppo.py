@@ -138,8 +138,10 @@ def train(
         if saved is not None:
             curve = list(saved.restore(learner, venv))
         seconds = curve[-1].seconds if curve else 0.0
-        ends = [*dict.fromkeys(evaluated_at(steps, evaluations, settings.rollout))]  # at most one for each rollout
-        for part, until in enumerate(ends[len(curve) :], len(curve)):
+        ends = dict.fromkeys(evaluated_at(steps, evaluations, settings.rollout))  # at most one for each rollout
+        for part, until in enumerate(ends):
+            if curve and until <= curve[-1].steps:
+                continue
             begun = time.monotonic()
             paid, terms = _learn(learner, venv, settles, until, seed, part)
             seconds += time.monotonic() - begun

@@ -29,7 +29,7 @@ from grace_irl.propose.tokens import cut, estimate
 from grace_irl.runs import proposers
 from grace_irl.runs.beginnings import programs_of
 from grace_irl.runs.budget import Prices
-from grace_irl.runs.config import is_read
+from grace_irl.runs.config import flat, is_read
 from grace_irl.runs.loading import new_labelling
 from grace_irl.runs.loop import run_to_end
 from grace_irl.sandbox.protocol import Sandbox
@@ -151,7 +151,8 @@ def estimated(config: Config) -> Estimate:
     course = method_of(config).course(config)
     if name not in ("llm", "manual"):
         proposers.kind(name)
-        trained = f"{_trainings(config, sum(each.programs for each in course.most))}; " if course and tasked else ""
+        counted = course is not None and tasked and not flat(config).get("policy.recorded_scores")
+        trained = f"{_trainings(config, sum(each.programs for each in course.most))}; " if course and counted else ""
         raise InputError(
             f"--estimate with proposer {name!r}, which asks no model: no tokens, no cost; {trained}"
             "expected --llm-url URL, --proposer llm (no server is needed) or --proposer manual"

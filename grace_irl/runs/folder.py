@@ -205,9 +205,11 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
             store.set_problem(problem)
             store.set_meta("label", problem.rule)
             store.set_meta("label_reason", reason)
-            if problem.metadata.fields:  # an export lists the names: its program reads fields by number
-                store.set_meta("fields", numbered(problem.metadata.fields))
-            examples = method_of(config).examples(config)
+            method = method_of(config)
+            examples = method.examples(config)
+            metadata = method.states(config) if examples else problem.metadata
+            if metadata.fields:  # an export lists the names: its program reads fields by number
+                store.set_meta("fields", numbered(metadata.fields))
             store.set_meta(JUDGED, str(bool(examples)))
             if seen := examples or [item.trajectory for item in problem.items]:
                 kind = seen[0].state_kind

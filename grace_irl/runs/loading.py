@@ -14,10 +14,9 @@ from grace_irl.evaluate.sizes import FEWEST
 from grace_irl.methods.registry import method_of
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs import proposers
-from grace_irl.runs.config import flat
 from grace_irl.runs.data import load_data
 from grace_irl.runs.labelling import Labelling, chosen_rule
-from grace_irl.runs.recording import recorded_config
+from grace_irl.runs.recording import is_of_task
 from grace_irl.runs.swaps import with_swaps
 
 
@@ -38,10 +37,10 @@ def require_demonstrations(config: Config) -> None:
     from grace_irl.tasks.task import shipped
 
     recording = config.proposer.recording
-    if recording and (task := flat(recorded_config(Path(recording))).get("policy.task")):
+    if recording and is_of_task(Path(recording)):
         raise InputError(
-            f"{recording} is of a run with task {Path(str(task)).stem}; expected its file: --task FILE, because this "
-            "machine runs the code of its environment and score"
+            f"{recording} is of a run with a task; expected --task with the task's name or file, because this machine "
+            "runs the code of its environment and score"
         )
     raise InputError(
         f"no demonstrations and no task; expected {expected}, or --task FILE, or --task with one of "

@@ -19,7 +19,7 @@ from grace_irl.contents import require_own_file
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Evaluator
 from grace_irl.methods.registry import method_of, needs_demonstrations
-from grace_irl.methods.trained import plan_of
+from grace_irl.methods.trained import TASK_FILE, plan_of
 from grace_irl.propose.given import require_answers
 from grace_irl.propose.goals import GoalAnswer
 from grace_irl.propose.material import Workbench
@@ -241,6 +241,18 @@ def require_recorded_data(config: Config, rows: Sequence[TrajectoryRow]) -> None
         f"{len(given)} demonstrations here with the same role and task; {(new - old).total()} here are not in the "
         f"recording; expected {expected}"
     )
+
+
+def is_of_task(path: Path) -> bool:
+    """Whether the folder of a run, or a recording, is of a run with a task.
+
+    Raises:
+        InputError: a path that is neither a run nor a recording.
+    """
+    if path.is_dir():
+        return (path / TASK_FILE).exists()
+    with closing(opened_recording(path)) as found:
+        return isinstance(found, Recorded) and found.trainings != RecordedTrainings()
 
 
 def changed_search(config: Config) -> str:

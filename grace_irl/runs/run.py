@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 from grace_irl.audit.warning import Audit, RewardWarning
@@ -365,7 +364,7 @@ def history(store: Store) -> list[Generation]:
                 score=evaluation.score if evaluation else float("-inf"),
                 metrics=evaluation.metrics if evaluation else {},
                 highest=max(scores, default=None),
-                mean=fmean(scores) if scores else None,
+                mean=sum(score / len(scores) for score in scores) if scores else None,
             )
         )
     return rows

@@ -60,10 +60,12 @@ class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
         """
         self._steps += 1
         if self._steps > ENDLESS:
-            raise InputError(
+            endless = InputError(
                 f"task {self._task}: an episode has not ended after {ENDLESS:,} steps; expected an environment whose "
-                "episodes end, or max_steps in [training]"
+                "episodes end: begin a new run with max_steps in [training]"
             )
+            endless.says_how_to_go_on = True  # a resumed run would fail again
+            raise endless
         try:
             return super().step(action)
         except Exception as error:

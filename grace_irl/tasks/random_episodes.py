@@ -6,6 +6,7 @@ reward components from these episodes.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -30,8 +31,8 @@ ENOUGH = 50
 """After `FEWEST` episodes, `scored_episodes` ends once this number of scores differ from the most frequent score."""
 MOST_STEPS = 50_000
 """Total number of steps after which `scored_episodes` begins no further episode."""
-JUDGED, JUDGED_STEPS = 100, 10_000
-"""Number of episodes in `random_score`, and total number of steps after which it begins no further episode."""
+PLAYED, PLAYED_STEPS, PLAYED_S = 100, 10_000, 30.0
+"""Number of episodes in `random_score`, and total numbers of steps and seconds after which it begins no further one."""
 SCORED_SEED = 1_000_000
 """Offset of the seeds of scored episodes, so that these episodes differ from the episodes for dry runs."""
 
@@ -69,13 +70,17 @@ def scored_episodes(task: Task, seed: int = 0) -> tuple[Sequence[Trajectory], Se
     return found, scores
 
 
-def random_score(task: Task, seed: int = 0) -> tuple[float, int]:
-    """The mean score of episodes of random actions, and the number of these episodes.
+def random_score(task: Task, seed: int = 0, episodes: int = PLAYED) -> tuple[float, int]:
+    """The mean score of at most `episodes` episodes of random actions, and their number.
 
     Raises:
         InputError: as `scored_episodes`.
     """
-    scores = [score for _, score in islice(_scored(task, seed, JUDGED_STEPS), JUDGED)]
+    limit, scores = time.monotonic() + PLAYED_S, list[float]()
+    for _, score in islice(_scored(task, seed, PLAYED_STEPS), episodes):
+        scores.append(score)
+        if time.monotonic() > limit:
+            break
     return fmean(scores), len(scores)
 
 

@@ -267,7 +267,7 @@ def test_help_shows_eleven_options_in_panels_and_help_all_the_rest(capsys: pytes
     ],
 )
 def test_the_name_of_a_flag_leads_to_its_setting(method: str, word: str, key: str) -> None:
-    with pytest.raises(InputError, match=f"is unknown; did you mean {key}"):
+    with pytest.raises(InputError, match=f"is unknown; expected {key}"):
         resolve(sets=[word], flags={"method": method})
 
 

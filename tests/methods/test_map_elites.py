@@ -123,7 +123,6 @@ def test_with_a_model(tmp_path: Path, capsys: Capture) -> None:
         ({"method": "map-elites", "proposer.name": "drafts"}, 8),
         ({"method": "rf-agent", "tree.virtual_loss": True, "tree.first": 6}, 6),
         ({"method": "rf-agent"}, 4 * 32),
-        ({"search.steady": True}, 20),
         ({}, 4 * 32 * 4),
     ],
 )

@@ -14,7 +14,7 @@ pytest.importorskip("gymnasium")
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import InputError
 from grace_irl.rl.collect import collect
-from grace_irl.rl.environments import code_of, is_adapter, make
+from grace_irl.rl.environments import is_adapter, make
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "custom_environment.py"
 
@@ -177,13 +177,13 @@ def test_the_example_learns(capsys: pytest.CaptureFixture[str]) -> None:
     assert "on the recovered reward" in capsys.readouterr().out
 
 
-def test_a_file_may_import_another_of_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other processes find it, too (`code_of`). A file that is called like an installed package hides nothing."""
-    monkeypatch.setattr(sys, "path", [*sys.path])
+def test_a_file_may_import_another_of_its_folder(tmp_path: Path) -> None:
+    """A file that is called like an installed package hides nothing, and the folder does not stay on the path."""
+    before = [*sys.path]
     (tmp_path / "beside_the_pole.py").write_text("NAME = 'CartPole-v1'\n")
     (tmp_path / "numpy.py").write_text("raise RuntimeError('hidden')\n")
     own = "import gymnasium\nimport numpy\nfrom beside_the_pole import NAME\n\n\ndef make():\n"
     (tmp_path / "own.py").write_text(f"{own}    assert numpy.zeros(1).size\n    return gymnasium.make(NAME)\n")
     environment, _ = make(f"{tmp_path / 'own.py'}:make")
     environment.close()
-    assert str(tmp_path) in code_of()["path"]
+    assert sys.path == before

@@ -218,7 +218,7 @@ def test_records_are_states_of_a_task(task: Path, tmp_path: Path) -> None:
     assert re.search(r"^states: +record$", facts, re.MULTILINE)
     assert re.search(r"^parts: +\{'place': \(2,\), 'tilt': \(2,\)\}$", facts, re.MULTILINE)
     assert re.search(r"^actions: +\(\)$", facts, re.MULTILINE)
-    assert re.search(r"^random actions: +score \d+", facts, re.MULTILINE)
+    assert re.search(r"^random: +random actions score \d+", facts, re.MULTILINE)
 
 
 def test_a_reward_refuses_another_environment_than_its_tasks(task: Path, tmp_path: Path) -> None:

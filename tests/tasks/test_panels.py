@@ -99,7 +99,7 @@ def test_what_random_actions_score_stands_beside_the_score() -> None:
     assert account.verdict(one).endswith("(best evaluation, one training in the search; random actions: 0.25).")
     assert account.cautions(one) == []
     assert account.cautions(other) == ["That is no better than random actions, which score 0.5."]
-    assert ("random actions", "score 0.25") in account.facts(one, {})
+    assert ("random", "random actions score 0.25") in account.facts(one, {})
     (panel,) = panels(trained_on({**known, "random": 0.25}), [])
     assert str(panel.parts[0]).endswith("Random actions score 0.25.")
 

@@ -203,7 +203,7 @@ def test_nothing_but_the_users_word_takes_scores(
 @pytest.mark.parametrize("source", ["a.jsonl", "run"])
 def test_a_replay_without_its_task_asks_for_it(source: str, small: Path, tmp_path: Path, capsys: Capture) -> None:
     said = refused(capsys, "fit", "--replay", small / source, "--out", tmp_path / "x")
-    assert f"{source} is of a run with task pole; expected its file: --task FILE" in said
+    assert f"{source} is of a run with a task; expected --task with the task's name or file" in said
     assert not (tmp_path / "x").exists()
 
 
