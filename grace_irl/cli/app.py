@@ -102,7 +102,8 @@ def misused(error: Exception, arguments: Sequence[str] = ()) -> str | None:
         print(context.get_help())
         return ""
     said = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
-    if (option := getattr(error, "option_name", "")) and context and context.info_name == "fit":
+    option = getattr(error, "option_name", "")
+    if option and context and context.info_name == "fit":
         from grace_irl.runs.config import other_methods
 
         recording = dict(_words(arguments)).get("--replay", "")
@@ -111,6 +112,11 @@ def misused(error: Exception, arguments: Sequence[str] = ()) -> str | None:
             said = f"{recording}: no such file; expected the folder of a run, or a recording, for --replay"
         elif other := other_methods(option, ""):
             said = f"{option} has no effect with this method; expected it with --method {other}, or left out"
+    if option and context and context.info_name == "compare":
+        from grace_irl.runs.config import key_of_flag
+
+        if key := key_of_flag(option):
+            said = f"{option} is a setting of the searches of a comparison; expected --set {key}=VALUE"
     page = "--help-all" if getattr(getattr(context, "command", None), "common", ()) else "--help"
     return f"{said}; see {context.command_path} {page}" if context else said
 

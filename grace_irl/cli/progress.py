@@ -282,6 +282,8 @@ class ComparisonProgress(LiveLine):
 
 
 def _score(played: TrainingOutcome | Favourite) -> str:
+    if played.score is not None:
+        return f"score {played.score:.4g}"
     return f"return {played.mean:.4g}" if played.success is None else f"success {played.success:.3f}"
 
 

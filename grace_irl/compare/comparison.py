@@ -33,6 +33,7 @@ from grace_irl.config import METHOD
 from grace_irl.contents import require_no_links
 from grace_irl.demos.label_rule import RuleChoice
 from grace_irl.errors import InputError
+from grace_irl.evaluate.evaluation import shown
 from grace_irl.rewards.file import read_reward
 from grace_irl.rl.environments import code_of, names_code
 from grace_irl.rl.method import PolicyMethod, PolicyProblem
@@ -310,7 +311,7 @@ def _written(
     """Write tables and plots of the jobs that have ended so far."""
     oracle = Oracle.of(contest.demonstrations)
     found = standings(results, contest.settings.comparison.methods, oracle)
-    notes = (*warned, *_notes(results, found))
+    notes = (*_chance(place, contest), *warned, *_notes(results, found))
     write_atomically(place.csv, csv_text(results))
     write_atomically(place.table, markdown(contest.settings, found, notes, results))
     for environment in dict.fromkeys(each.environment for each in found):
@@ -321,6 +322,16 @@ def _written(
         ]
         write_atomically(place.curves(environment), plot(environment, lines))
     return Compared(place.path, results, found, notes, contest.choice)
+
+
+def _chance(place: ComparisonFolder, contest: Contest) -> list[str]:
+    """A line with the score of random actions in the task of a comparison; none without a task."""
+    if contest.task is None:
+        return []
+    from grace_irl.tasks.random_episodes import kept_random_score
+
+    score, played = kept_random_score(contest.task, 0, place.path)
+    return [f"random actions score {shown(score)} (mean of {played} episodes)"]
 
 
 def _notes(results: Sequence[JobResult], found: Sequence[Standing]) -> list[str]:

@@ -231,8 +231,8 @@ class JobResult:
             environment also counts as finished.
         form: conversion of a recovered program's reward to the learner's reward, for example "logit"
             (`grace_irl.rewards.scale`); "" if no program was recovered.
-        data: digest of the job's demonstrations (`grace_irl.compare.settings.digest_of`). All jobs with the same seed
-            have the same digest.
+        data: digest of the job's demonstrations (`grace_irl.compare.settings.digest_of`); "" without any. All jobs
+            with the same seed have the same digest.
         used: resources that the search used; None if the job failed before its first outcome, or if an earlier version
             of grace-irl ran the job.
     """

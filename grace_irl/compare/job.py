@@ -212,7 +212,7 @@ class _Job:
         outcome, unchosen = self._with_favourite(judge, trained, recovered, outcome)
         outcome, notes = self._with_reward(problem, trained.reward, outcome)
         form = trained.reward.form if isinstance(trained.reward, ProgramReward) else ""
-        data = digest_of(self.contest.demonstrations)
+        data = digest_of(self.contest.demonstrations) if self.contest.demonstrations.items else ""
         used = trained.used if isinstance(trained, FittedPolicy) else Used()
         notes = [*trained.notes, *unchosen, *notes]
         result = JobResult(self.name, self.seed, (outcome,), tuple(notes), form=form, data=data, used=used)

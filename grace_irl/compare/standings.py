@@ -173,8 +173,9 @@ class Scores:
             compared with last policies, and favourites with favourites. Both fractions are None if the oracle is
             missing or has not learnt. A fraction is None if its divisor is not positive. Without a goal, `of_success`
             is None.
-        ahead: summary of the score of `grace` minus this method's score, over their common seeds; None for `grace`, or
-            without common seeds.
+        ahead: summary of the reference's score (`Standing.reference`) minus this method's score, over their common
+            seeds; None for the reference, or without common seeds. In the environment of a task, it is the task's
+            score.
         length: mean steps of an episode.
         components: mean of each component of the environment's reward, by name.
         task: summary of the scores in the comparison's task (`TrainingOutcome.score`); None if a run has none.
@@ -212,6 +213,7 @@ class Standing:
         epic: mean EPIC distance between recovered and true reward, over the runs with a distance; None without any.
         rate: mean environment steps of training per second; None if unknown.
         note: a remark for the tables; "" if there is none.
+        reference: name of the method that the others are compared with: `grace`, else `random`, else the first one.
     """
 
     method: str
@@ -226,6 +228,7 @@ class Standing:
     epic: float | None
     rate: float | None
     note: str = ""
+    reference: str = OURS
 
 
 def standings(results: Sequence[JobResult], methods: Sequence[str], oracle: Oracle) -> tuple[Standing, ...]:
@@ -244,13 +247,19 @@ def standings(results: Sequence[JobResult], methods: Sequence[str], oracle: Orac
     for environment, transfer in sorted(places.items(), key=lambda place: place[1]):
         runs = {method: _runs(results, method, environment) for method in methods}
         known = Oracle() if transfer else oracle  # the experts' returns are those of another environment
-        table = _Table(environment, {name: each for name, each in runs.items() if each}, known)
+        table = _Table(environment, {name: each for name, each in runs.items() if each}, known, _reference(methods))
         for method in methods:
             own = [each for each in results if each.method == method and each.seed not in runs[method]]
             failed = sum(1 for each in own if each.failure)
-            if runs[method] or (failed and not transfer):
+            if runs[method] or failed:
                 found.append(table.standing(method, transfer, failed))
     return tuple(found)
+
+
+def _reference(methods: Sequence[str]) -> str:
+    """The method that the others are compared with: `grace`, else random search, else the first but the oracle."""
+    others = [name for name in methods if name != ORACLE]
+    return next((name for name in (OURS, "random") if name in methods), others[0] if others else "")
 
 
 def _runs(results: Sequence[JobResult], method: str, environment: str) -> dict[int, TrainingOutcome]:
@@ -270,10 +279,13 @@ class _Table:
         environment: name of the environment.
         runs: outcomes by method and seed. Methods without outcomes are left out.
         oracle: the rule that decides whether PPO on the true reward has learnt.
+        reference: name of the method that the others are compared with.
     """
 
-    def __init__(self, environment: str, runs: Mapping[str, Mapping[int, TrainingOutcome]], oracle: Oracle) -> None:
-        self._environment, self._oracle = environment, oracle
+    def __init__(
+        self, environment: str, runs: Mapping[str, Mapping[int, TrainingOutcome]], oracle: Oracle, reference: str
+    ) -> None:
+        self._environment, self._oracle, self._reference = environment, oracle, reference
         self._runs = runs
         self._last: dict[str, Runs] = {method: dict(each) for method, each in runs.items()}
         chosen = {
@@ -286,6 +298,8 @@ class _Table:
         outcomes = [one for each in runs.values() for one in each.values()]
         played: list[Played] = [*outcomes, *(one.favourite for one in outcomes if one.favourite is not None)]
         self._success = all(one.success is not None for one in played)
+        self._task = all(one.score is not None for one in played)
+        self._unpaid = all(one.mean == one.deviation == 0 for one in played)
 
     def standing(self, method: str, transfer: bool, failed: int) -> Standing:
         """The standing of one method."""
@@ -305,6 +319,7 @@ class _Table:
             _mean([each.epic for each in runs.values()]),
             _mean([each.rate for each in runs.values()]),
             self._note(),
+            self._reference,
         )
 
     def _scores(self, method: str, chosen: Mapping[str, Runs]) -> Scores | None:
@@ -319,16 +334,17 @@ class _Table:
             return None
         names = sorted({name for each in runs.values() for name in each.components})
         best = chosen.get(ORACLE, {})
-        quoted = bool(best) and not self._doubt(chosen)
-        ours = chosen.get(OURS, {}) if method != OURS else {}
+        quoted = bool(best) and not self._unpaid and not self._doubt(chosen)
+        theirs = chosen.get(self._reference, {}) if method != self._reference else {}
         scored = [each.score for each in runs.values() if each.score is not None]
-        ahead = [self._score(ours[seed]) - self._score(each) for seed, each in runs.items() if seed in ours]
+        ahead = [self._compared(theirs[seed]) - self._compared(each) for seed, each in runs.items() if seed in theirs]
+        bounds = (-1.0, 1.0) if self._success and not self._task else ANYWHERE
         return Scores(
             _success(runs) if self._success else None,
             summarise([each.mean for each in runs.values()]),
             _fraction(_rates(runs), _rates(best)) if quoted and self._success else None,
             _fraction(_returns(runs), _returns(best)) if quoted else None,
-            summarise(ahead, within=(-1.0, 1.0) if self._success else ANYWHERE) if ahead else None,
+            summarise(ahead, within=bounds) if ahead else None,
             float(np.mean([each.length for each in runs.values()])),
             {name: float(np.mean([each.components.get(name, 0.0) for each in runs.values()])) for name in names},
             summarise(scored) if len(scored) == len(runs) else None,
@@ -338,8 +354,13 @@ class _Table:
         """The reason why the oracle's last policies, its favourites or both do not count as trained.
 
         Tables show no fractions of the scores of these policies. The result is "" without such a reason, or without an
-        oracle.
+        oracle. An oracle learns nothing if its environment pays nothing.
         """
+        if self._unpaid and ORACLE in self._runs and not self._success:
+            return (
+                f"{self._environment}: the environment's own reward sums to 0 in every episode of every policy, so "
+                "returns tell nothing, and ppo-true had nothing to learn from"
+            )
         last, favourites = self._doubt(self._last), self._doubt(self._favourites)
         if bool(last) == bool(favourites) or ORACLE not in self._favourites:
             return last
@@ -352,6 +373,10 @@ class _Table:
             return ""
         mean = float(np.mean([self._score(each) for each in best.values()]))
         return self._oracle.doubt(self._environment, mean, success=self._success)
+
+    def _compared(self, one: Played) -> float:
+        """The number by which methods are compared: the task's score, else success, else return."""
+        return one.score if self._task and one.score is not None else self._score(one)
 
     def _score(self, one: Played) -> float:
         return one.success if self._success and one.success is not None else one.mean

@@ -33,7 +33,8 @@ MEASURED = ("seconds", "steps_per_second", "search_seconds")
 
 KEY = (
     f"mean ± standard deviation over seeds [{CONFIDENCE:.0%} interval of the mean over seeds, Student t; '-' for one "
-    f"seed or equal results]; in a / b, a is of the last policies and b of the favourites ({page('compare')})"
+    f"seed or equal results]; failed runs are left out of all means; in a / b, a is of the last policies and b of the "
+    f"favourites ({page('compare')})"
 )
 
 USE = "Means over the runs of a method. Programs are trained if policies judge them. A method without a search has 0"
@@ -101,9 +102,11 @@ def markdown(
     )
     draws = draws if fit.data.files else "no demonstrations"
     task = f"; task {Path(comparison.task).stem}" if comparison.task else ""
+    played = {one.steps for each in results for one in each.outcomes if one.steps and not one.transfer}
+    whole = f" ({played.pop():,} in whole rollouts)" if len(played) == 1 and played != {comparison.steps} else ""
     lines = [
-        f"Environment steps of each run: {comparison.steps:,}{task}; seeds: {comparison.seeds}; {draws}; episodes of "
-        f"evaluation: {comparison.episodes}; {form}{expansion}.",
+        f"Environment steps of each run: {comparison.steps:,}{whole}{task}; seeds: {comparison.seeds}; {draws}; "
+        f"episodes of evaluation: {comparison.episodes}; {form}{expansion}.",
         "",
         *(
             [f"Label rule {fit.data.label}: {_said(comparison.label_reason)}.", ""]
@@ -196,9 +199,13 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def differences_of(part: Sequence[Standing]) -> tuple[Row, list[Row]]:
-    """Head and rows of the table of differences between `grace` and each other method, over their common seeds."""
-    what = "success" if part[0].success else "return"
-    head = ["grace ahead of", "common seeds", f"{what}, last policies", f"{what}, favourites"]
+    """Head and rows of the table of differences between the reference and each other method, over their common seeds.
+
+    The reference is `Standing.reference`.
+    """
+    scored = all(each.last is None or each.last.task is not None for each in part)
+    what = "score" if scored else "success" if part[0].success else "return"
+    head = [f"{part[0].reference} ahead of", "common seeds", f"{what}, last policies", f"{what}, favourites"]
     rows = [
         [each.method, str(each.last.ahead.runs), _interval(each.last.ahead), _interval(_ahead(each.favourite))]
         for each in part
@@ -258,6 +265,8 @@ def _said(text: str) -> str:
     return re.sub(r"([<\[])", r"\\\1", line(text))
 
 
+MEASURES = {"score": "score", "success": "success rate", "mean": "return"}
+"""Names of the axis of a plot by the key of its points, in the order of preference. `mean` is the mean return."""
 WIDTH, HEIGHT = 720, 420
 LEFT, RIGHT, TOP, BOTTOM = 70, 130, 40, 50
 
@@ -270,16 +279,16 @@ class Line:
 
     Attributes:
         name: name of the method.
-        curves: one list of points for each seed, with the keys `steps`, `mean` and `success`.
+        curves: one list of points for each seed, with the keys `steps`, `mean`, `success` and, with a task, `score`.
     """
 
     name: str
     curves: Sequence[Sequence[Point]]
 
     def measure(self) -> str:
-        """The key to plot: `success` if all points have a success rate, else `mean`, the return."""
-        known = [point.get("success") is not None for curve in self.curves for point in curve]
-        return "success" if known and all(known) else "mean"
+        """The key to plot: `score` if all points have a task's score, else `success` if all have it, else `mean`."""
+        every = [point for curve in self.curves for point in curve]
+        return next((key for key in MEASURES if every and all(each.get(key) is not None for each in every)), "mean")
 
     def band(self, measure: str) -> list[tuple[float, float, float, float]]:
         """Steps, mean, minimum and maximum of each point that all seeds with points have reached.
@@ -299,7 +308,8 @@ class Line:
 
 def plot(title: str, lines: Sequence[Line]) -> str:
     """A plot of learning curves as SVG. A method without environment steps, such as BC, is a dashed horizontal line."""
-    measure = "success" if lines and all(line.measure() == "success" for line in lines if any(line.curves)) else "mean"
+    shared = {line.measure() for line in lines if any(line.curves)}
+    measure = shared.pop() if len(shared) == 1 else "mean"
     bands = [(line.name, line.band(measure)) for line in lines]
     looks = [point for _, band in bands for point in band]
     right = max((point[0] for point in looks), default=1.0) or 1.0
@@ -308,7 +318,7 @@ def plot(title: str, lines: Sequence[Line]) -> str:
     low, high = (0.0, 1.0) if measure == "success" else (min(low, 0.0), high if high > low else low + 1.0)
     frame = Frame(WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM, 0.0, right, low, high)
     parts = [text(LEFT, TOP - 16, title, anchor="start", size=14)]
-    parts += frame.axes("environment steps", "success rate" if measure == "success" else "return")
+    parts += frame.axes("environment steps", MEASURES[measure])
     for number, (name, band) in enumerate(bands):
         colour = COLOURS[number % len(COLOURS)]
         parts += _drawn(frame, band, colour)

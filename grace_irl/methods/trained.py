@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from grace_irl.tasks.recorded import TrainingPlan
     from grace_irl.tasks.task import Task
 
-RANDOM_FILE = "random.json"
-"""Name of the file with the score of random actions, in the folder of a run."""
 LIMIT = 1e300
 """Bound on the score of random actions. Somebody else's run may state any number."""
 TASK_FILE = "task.json"
@@ -116,7 +114,7 @@ def policy_evaluator(problem: Problem, config: Config) -> Callable[[Workbench], 
     from grace_irl.atomic import write_atomically
     from grace_irl.rl.environments import registration
     from grace_irl.tasks.policy_evaluator import PolicyEvaluator, rounded
-    from grace_irl.tasks.random_episodes import random_episodes, random_score
+    from grace_irl.tasks.random_episodes import kept_random_score, random_episodes, random_score
 
     task, settings = task_of(config), _settings(config)
     task.scorer()
@@ -143,28 +141,11 @@ def policy_evaluator(problem: Problem, config: Config) -> Callable[[Workbench], 
         bench.note(task.destination)
         if line := rounded(task, settings):
             bench.note(line)
-        chance, played = _random_score(task, config.seed, bench.folder)
+        chance, played = kept_random_score(task, config.seed, bench.folder)
         bench.note(f"random actions score {shown(chance)} (mean of {played} episodes)")
         return PolicyEvaluator(task, bench, settings, episodes, chance)
 
     return opened
-
-
-def _random_score(task: Task, seed: int, folder: Path) -> tuple[float, int]:
-    """The mean score of random actions and the number of episodes, from the folder of a run once it has them."""
-    from grace_irl.atomic import write_atomically
-    from grace_irl.tasks.random_episodes import random_score
-
-    path = folder / RANDOM_FILE
-    if path.exists():
-        try:
-            known = json.loads(path.read_text(encoding="utf-8"))
-            return float(known["score"]), int(known["episodes"])
-        except (OSError, ValueError, TypeError, KeyError, OverflowError):
-            pass  # damaged: they are played again
-    score, episodes = random_score(task, seed)
-    write_atomically(path, json.dumps({"score": score, "episodes": episodes}) + "\n")
-    return score, episodes
 
 
 def _settings(config: Config) -> PolicySettings:

@@ -107,6 +107,18 @@ def other_methods(name: str, method: str, form: Callable[[str], str] = str) -> s
     return " or ".join(filter(None, (", ".join(found[:-1]), *found[-1:])))
 
 
+def key_of_flag(flag: str) -> str:
+    """The key of the setting with this flag, of any method, such as `policy.train_steps`; "" if there is none."""
+    from grace_irl.methods.registry import names
+
+    for method in names():
+        with contextlib.suppress(InputError):  # the package of a method cannot be loaded
+            for each in settings_of(method).values():
+                if each.flag and flag == f"--{each.flag}":
+                    return each.key
+    return ""
+
+
 def _foreign(tree: Mapping[str, Any], method: str, wrote: object) -> set[str]:
     """Keys of settings in `tree` whose values are only the defaults of another method.
 

@@ -6,14 +6,17 @@ reward components from these episodes.
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 from statistics import fmean
 
+from grace_irl.atomic import write_atomically
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.rl.collect import rollout
 from grace_irl.rl.evaluation import Recorder, Rollout
@@ -33,6 +36,8 @@ MOST_STEPS = 50_000
 """Total number of steps after which `scored_episodes` begins no further episode."""
 PLAYED, PLAYED_STEPS, PLAYED_S = 100, 10_000, 30.0
 """Number of episodes in `random_score`, and total numbers of steps and seconds after which it begins no further one."""
+RANDOM_FILE = "random.json"
+"""Name of the file with the score of random actions, in the folder of a run or of a comparison."""
 SCORED_SEED = 1_000_000
 """Offset of the seeds of scored episodes, so that these episodes differ from the episodes for dry runs."""
 
@@ -82,6 +87,18 @@ def random_score(task: Task, seed: int = 0, episodes: int = PLAYED) -> tuple[flo
         if time.monotonic() > limit:
             break
     return fmean(scores), len(scores)
+
+
+def kept_random_score(task: Task, seed: int, folder: Path) -> tuple[float, int]:
+    """`random_score`, from the file `RANDOM_FILE` in a folder if there is one. Otherwise, write this file."""
+    path = folder / RANDOM_FILE
+    if path.exists():
+        with suppress(OSError, ValueError, TypeError, KeyError, OverflowError):  # damaged: play again
+            known = json.loads(path.read_text(encoding="utf-8"))
+            return float(known["score"]), int(known["episodes"])
+    score, episodes = random_score(task, seed)
+    write_atomically(path, json.dumps({"score": score, "episodes": episodes}) + "\n")
+    return score, episodes
 
 
 def _scored(task: Task, seed: int, most: int) -> Iterator[tuple[Trajectory, float]]:

@@ -143,6 +143,17 @@ def test_differences_are_between_runs_of_one_seed() -> None:
     assert favourites == "-1.000 ± 1.000 [-3.484, 1.484]"
 
 
+def test_a_method_whose_runs_all_failed_has_a_row_in_a_transfer_too() -> None:
+    there = replace(ended("ppo-true", 0, 5.0).outcomes[0], environment="T", transfer=True)
+    oracle = ended("ppo-true", 0, 5.0)
+    results = [replace(oracle, outcomes=(*oracle.outcomes, there)), failed("grace", 0)]
+    rows = [each for each in standings(results, ("grace", "ppo-true"), Oracle()) if each.environment == "T"]
+    assert [(each.method, each.failed, each.last is None) for each in rows] == [
+        ("grace", 1, True),
+        ("ppo-true", 0, False),
+    ]
+
+
 @pytest.mark.parametrize(
     ("environment", "score", "success", "experts", "learnt"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from grace_irl.compare.fitted import Fitted, used_by
 from grace_irl.compare.folder import ComparisonFolder, JobResult
 from grace_irl.compare.settings import Settings, comparison_of, read_settings, told_apart
 from grace_irl.compare.standings import Oracle, standings
-from grace_irl.compare.table import rows_of, used_of
+from grace_irl.compare.table import Line, differences_of, plot, rows_of, used_of
 from grace_irl.errors import InputError
 from grace_irl.methods.eureka import EurekaConfig
 from grace_irl.rewards.file import load_reward
@@ -89,6 +90,8 @@ def test_searches_and_the_true_reward_without_demonstrations(task: Path, tmp_pat
     assert (
         "| method | runs | return, last policy | return, favourite | score, last policy | score, favourite |" in table
     )
+    assert re.search(r"^- random actions score \d+\.\d+ \(mean of 100 episodes\)$", table, re.MULTILINE)
+    assert "| random ahead of | common seeds | score, last policies | score, favourites |" in table
     assert "## What each method used" in table
     assert f"| eureka | 1 | 4 | 4 | 0 | 0 | 0 | {EUREKA} | {STEPS} | {EUREKA + STEPS} |" in table
     assert f"| ppo-true | 1 | 0 | 0 | 0 | 0 | 0 | 0 | {STEPS} | {STEPS} | 0 |" in table
@@ -388,6 +391,35 @@ def test_scores_of_a_task_stand_beside_the_return() -> None:
     told = dict(zip(head, row, strict=True))
     assert told["score, last policy"].startswith("0.100 ± 0.100")
     assert told["score, favourite"] == "-"
+
+
+def test_without_grace_differences_are_from_random_search_in_the_tasks_score() -> None:
+    """Returns say nothing in an environment without a reward of its own."""
+    unpaid: dict[str, Any] = {"mean": 0.0, "deviation": 0.0}
+    results = [ended("random", seed, score=0.1 * seed, **unpaid) for seed in range(3)]
+    results += [ended("eureka", seed, score=0.1 * seed + 0.02 * (seed + 1), **unpaid) for seed in range(3)]
+    results += [ended("ppo-true", 0, score=0.0, **unpaid)]
+    found = standings(results, ("eureka", "random", "ppo-true"), Oracle())
+    head, (eureka, oracle) = differences_of(found)
+    assert head == ["random ahead of", "common seeds", "score, last policies", "score, favourites"]
+    assert (eureka[:2], oracle[:2]) == (["eureka", "3"], ["ppo-true", "1"])
+    assert eureka[2].startswith("-0.040 ± 0.020")
+    (note,) = {each.note for each in found}
+    assert "the environment's own reward sums to 0 in every episode of every policy" in note
+    assert {each.last.of_returns for each in found if each.last} == {None}
+
+
+def test_a_plot_of_a_task_shows_its_score() -> None:
+    points = [{"steps": 64, "mean": 0.0, "success": None, "score": 0.3}]
+    assert ">score<" in plot("title", [Line("eureka", [points])])
+    assert ">return<" in plot("title", [Line("eureka", [points]), Line("bc", [[{**points[0], "score": None}]])])
+
+
+def test_flags_of_searches_lead_to_their_settings(capsys: Capture) -> None:
+    assert main(["compare", "--task", "reacher", "--methods", "random", "--train-steps", "300"]) == 2
+    assert "--train-steps is a setting of the searches of a comparison; expected --set policy.train_steps=" in (
+        capsys.readouterr().err
+    )
 
 
 def test_trainings_that_failed_are_counted_as_far_as_they_came(tmp_path: Path) -> None:
