@@ -169,10 +169,10 @@ class Scores:
     Attributes:
         success: summary of the success rates; None if the environment has no goal.
         returns: summary of the mean returns.
-        of_success, of_returns: mean success rate and mean return, divided by those of the oracle. Last policies are
-            compared with last policies, and favourites with favourites. Both fractions are None if the oracle is
-            missing or has not learnt. A fraction is None if its divisor is not positive. Without a goal, `of_success`
-            is None.
+        of_success, of_returns: mean success rate and mean return, divided by those of the oracle, both over the seeds
+            that both have. Last policies are compared with last policies, and favourites with favourites. Both
+            fractions are None if the oracle is missing or has not learnt. A fraction is None if its divisor is not
+            positive. Without a goal, `of_success` is None.
         ahead: summary of the reference's score (`Standing.reference`) minus this method's score, over their common
             seeds; None for the reference, or without common seeds. In the environment of a task, it is the task's
             score.
@@ -336,14 +336,16 @@ class _Table:
         best = chosen.get(ORACLE, {})
         quoted = bool(best) and not self._unpaid and not self._doubt(chosen)
         theirs = chosen.get(self._reference, {}) if method != self._reference else {}
+        common = {seed: each for seed, each in runs.items() if seed in best}
+        bests = {seed: best[seed] for seed in common}
         scored = [each.score for each in runs.values() if each.score is not None]
         ahead = [self._compared(theirs[seed]) - self._compared(each) for seed, each in runs.items() if seed in theirs]
         bounds = (-1.0, 1.0) if self._success and not self._task else ANYWHERE
         return Scores(
             _success(runs) if self._success else None,
             summarise([each.mean for each in runs.values()]),
-            _fraction(_rates(runs), _rates(best)) if quoted and self._success else None,
-            _fraction(_returns(runs), _returns(best)) if quoted else None,
+            _fraction(_rates(common), _rates(bests)) if quoted and common and self._success else None,
+            _fraction(_returns(common), _returns(bests)) if quoted and common else None,
             summarise(ahead, within=bounds) if ahead else None,
             float(np.mean([each.length for each in runs.values()])),
             {name: float(np.mean([each.components.get(name, 0.0) for each in runs.values()])) for name in names},
