@@ -292,6 +292,7 @@ def _work(
     workplace: Workplace,
 ) -> Compared:
     comparison, place = contest.settings.comparison, ComparisonFolder(folder)
+    warned = (*_chance(place, contest), *warned)
     jobs = [(method, seed) for seed in range(comparison.seeds) for method in comparison.methods]
     done = {job: read_result(place.job(*job).result) for job in jobs}
     left = [job for job, found in done.items() if found is None or not found.ended(comparison.transfer)]
@@ -311,7 +312,7 @@ def _written(
     """Write tables and plots of the jobs that have ended so far."""
     oracle = Oracle.of(contest.demonstrations)
     found = standings(results, contest.settings.comparison.methods, oracle)
-    notes = (*_chance(place, contest), *warned, *_notes(results, found))
+    notes = (*warned, *_notes(results, found))
     write_atomically(place.csv, csv_text(results))
     write_atomically(place.table, markdown(contest.settings, found, notes, results))
     for environment in dict.fromkeys(each.environment for each in found):

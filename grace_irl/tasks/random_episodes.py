@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from itertools import islice
@@ -67,11 +67,12 @@ def scored_episodes(task: Task, seed: int = 0) -> tuple[Sequence[Trajectory], Se
     """
     found: list[Trajectory] = []
     scores: list[float] = []
-    for trajectory, score in _scored(task, seed, MOST_STEPS):
-        found.append(trajectory)
-        scores.append(score)
-        if len(found) >= MOST or (len(found) >= FEWEST and _differ(scores) >= ENOUGH):
-            break
+    with closing(_scored(task, seed, MOST_STEPS)) as episodes:
+        for trajectory, score in episodes:
+            found.append(trajectory)
+            scores.append(score)
+            if len(found) >= MOST or (len(found) >= FEWEST and _differ(scores) >= ENOUGH):
+                break
     return found, scores
 
 
@@ -82,10 +83,11 @@ def random_score(task: Task, seed: int = 0, episodes: int = PLAYED) -> tuple[flo
         InputError: as `scored_episodes`.
     """
     limit, scores = time.monotonic() + PLAYED_S, list[float]()
-    for _, score in islice(_scored(task, seed, PLAYED_STEPS), episodes):
-        scores.append(score)
-        if time.monotonic() > limit:
-            break
+    with closing(_scored(task, seed, PLAYED_STEPS)) as played:
+        for _, score in islice(played, episodes):
+            scores.append(score)
+            if time.monotonic() > limit:
+                break
     return fmean(scores), len(scores)
 
 
@@ -101,7 +103,7 @@ def kept_random_score(task: Task, seed: int, folder: Path) -> tuple[float, int]:
     return score, episodes
 
 
-def _scored(task: Task, seed: int, most: int) -> Iterator[tuple[Trajectory, float]]:
+def _scored(task: Task, seed: int, most: int) -> Generator[tuple[Trajectory, float], None, None]:
     """Yield episodes of random actions with their scores. After `most` steps in all, no further episode begins."""
     score, policy = task.scorer(), RandomPolicy()
     made, view = task.make()
