@@ -129,7 +129,7 @@ def test_the_last_evaluation_counts_if_asked(up: tuple[Path, Evaluation]) -> Non
     account, settings = PolicyAccount(), {"policy.task": "tiny", "policy.checkpoint": "last"}
     assert "(last evaluation of its training)" in dict(account.facts(found, settings))["score"]
     assert "(last evaluation, mean of 2 trainings in the search; random actions: 20)" in account.verdict(found)
-    assert "(best evaluation, mean of 2 trainings in the search)" in account.verdict(up[1])
+    assert "(best evaluation, mean of 2 trainings in the search; random actions: 20)" in account.verdict(up[1])
 
 
 def test_the_share_of_episodes_that_reach_a_goal_is_kept(tmp_path: Path) -> None:
