@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
@@ -74,6 +74,9 @@ class PoolSearch:
     instead. When all results of a round, or of the first requests, have arrived, the pool keeps the `settings.size`
     best programs.
 
+    After a pair's child was a duplicate, rounds draw this pair only when all pairs of the pool have had such a child.
+    This rule is ours: a writer without a model crosses two single components always to the same program.
+
     A request is not repeated if its program is invalid or a duplicate. `ask` returns `Wait` at the end of each round
     and of each wave of "plan" requests. The requests do not depend on the number of pending results.
     """
@@ -85,6 +88,8 @@ class PoolSearch:
         self._pool: list[Scored] = []  # after the last cut, best first
         self._fresh: list[Scored] = []  # valid programs of this round, neither kept nor dropped yet
         self._history: dict[str, PoolProgram] = {}
+        self._spent: set[tuple[str, ...]] = set()  # pairs with a duplicate child in a complete round
+        self._repeated: set[tuple[str, ...]] = set()  # pairs with a duplicate child in this round
         self._shown: tuple[str, ...] = ()  # ancestors of this wave of "plan" requests
         self._asked = 0
         self._told = 0
@@ -162,9 +167,10 @@ class PoolSearch:
     def _pair(self) -> tuple[str, str]:
         uniform = self._settings.choice == "uniform"
         chances = pair_chances([1.0 if uniform else each.evaluation.score for each in self._pool])
-        pairs = list(chances)
-        first, second = pairs[int(self._rng.choice(len(pairs), p=list(chances.values())))]
-        return self._pool[first].program.id, self._pool[second].program.id
+        names = [each.program.id for each in self._pool]
+        drawn = unspent({(names[i], names[j]): chance for (i, j), chance in chances.items()}, self._spent)
+        pairs = list(drawn)
+        return pairs[int(self._rng.choice(len(pairs), p=list(drawn.values())))]
 
     def tell(self, result: Result) -> list[Fate]:
         """Process a result. Return the new fates. Fates of valid programs are decided at the end of their round."""
@@ -176,6 +182,8 @@ class PoolSearch:
             self._history[taken.program.id] = PoolProgram(taken.program.id, taken.evaluation.score, depth, parents)
             self._fresh.append(taken)
         fates = [taken] if isinstance(taken, Fate) else []
+        if any(fate.verdict == "duplicate" for fate in fates):
+            self._repeated.add(result.request.parents)
         if self._place == self._length and self._told == self._asked:
             fates += self._close_round()
         return fates
@@ -191,6 +199,8 @@ class PoolSearch:
         self._top = max(top, self._top)
         self._round += 1
         self._place = 0
+        self._spent |= self._repeated
+        self._repeated = set()
         patience, deeper = self._settings.patience, self._settings.deeper
         self._over = (
             self._round > self._settings.rounds
@@ -240,3 +250,15 @@ def pair_chances(scores: Sequence[float]) -> dict[tuple[int, int], float]:
     if whole <= 0:
         return {pair: 1 / len(pairs) for pair in pairs}
     return {(i, j): float(values[i] + values[j]) / whole for i, j in pairs}
+
+
+def unspent(chances: Mapping[tuple[str, str], float], spent: Set[tuple[str, ...]]) -> dict[tuple[str, str], float]:
+    """The probabilities of the pairs that are not spent, in their proportions.
+
+    If all these pairs have probability 0, they get the same probability. If all pairs are spent, nothing changes.
+    """
+    rest = {pair: chance for pair, chance in chances.items() if pair not in spent}
+    if not rest:
+        return dict(chances)
+    whole = sum(rest.values())
+    return {pair: chance / whole if whole > 0 else 1 / len(rest) for pair, chance in rest.items()}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grace_irl.evaluate.evaluation import Bar
-from grace_irl.search.pool import PoolProgram, PoolSearch, PoolSettings, pair_chances
+from grace_irl.search.pool import PoolProgram, PoolSearch, PoolSettings, pair_chances, unspent
 from grace_irl.search.protocol import Request, Result, Wait
 from grace_irl.testing.searches import drive
 from tests.search.replies import broken, by_index, by_seed, missing, scored
@@ -73,6 +73,41 @@ def test_pairs_are_drawn_by_their_chances(choice: str, ahead: float) -> None:
     drawn = Counter(request.parents for request in found.requests[3:])
     assert set(drawn) == {("p2", "p1"), ("p2", "p0"), ("p1", "p0")}  # the better one first
     assert drawn["p2", "p1"] / 900 == pytest.approx(ahead, abs=0.04)
+
+
+def test_chances_without_spent_pairs_by_hand() -> None:
+    chances = {("a", "b"): 0.5, ("a", "c"): 0.3, ("b", "c"): 0.2}
+    assert unspent(chances, set()) == pytest.approx(chances)
+    assert unspent(chances, {("a", "b"), ("x", "y")}) == pytest.approx({("a", "c"): 0.6, ("b", "c"): 0.4})
+    assert unspent(chances, set(chances)) == chances
+
+
+def test_of_unspent_pairs_without_a_chance_all_are_alike() -> None:
+    chances = {("a", "b"): 0.5, ("a", "c"): 0.5, ("b", "c"): 0.0, ("b", "d"): 0.0}
+    assert unspent(chances, {("a", "b"), ("a", "c")}) == {("b", "c"): 0.5, ("b", "d"): 0.5}
+
+
+@pytest.mark.parametrize("lag", [1, 8])
+def test_pairs_that_bring_nothing_new_make_room_for_others(lag: int) -> None:
+    """Only p0 scores, so pairs without p0 have chance 0. All children are p0 again."""
+    settings = PoolSettings(first=4, rounds=8, pairs=2, size=4)
+    found = drive(
+        PoolSearch(settings, 0), lambda r, _: scored(r, float(r.index == 0), "p0" if r.parents else f"p{r.index}"), lag
+    )
+    rounds = [{request.parents for request in found.requests[start : start + 2]} for start in range(4, 20, 2)]
+    drawn: set[tuple[str, ...]] = set()
+    for each in rounds:
+        assert not each & drawn or len(drawn) == 6
+        assert any("p0" in pair for pair in each) or len(drawn) >= 3
+        drawn |= each
+    assert len(drawn) == 6
+
+
+def test_a_pair_comes_again_once_all_pairs_brought_duplicates() -> None:
+    found = drive(
+        PoolSearch(PoolSettings(first=2, rounds=4, pairs=2, size=2), 0), lambda r, _: scored(r, 1.0, f"p{r.index % 2}")
+    )
+    assert [request.parents for request in found.requests[2:]] == [("p0", "p1")] * 8
 
 
 def test_the_first_pool_plans_and_the_rounds_merge_pairs() -> None:
