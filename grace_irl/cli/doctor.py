@@ -5,7 +5,6 @@ The test runs harmless attacks (canaries) in the sandbox. The result is a tier f
 
 from __future__ import annotations
 
-import importlib.metadata
 import platform
 import time
 from typing import Annotated
@@ -14,6 +13,7 @@ import typer
 from rich.table import Table
 
 from grace_irl.cli.console import console, plain_table, print_json, say
+from grace_irl.packages import version_of
 from grace_irl.pages import page
 from grace_irl.sandbox.pool import cores
 from grace_irl.sandbox.tiers import ATTACKS, Finding, Tier, open_with_tier
@@ -47,7 +47,7 @@ def doctor(
     pool, tier = open_with_tier(workers=1)
     pool.close()
     seconds = time.monotonic() - started
-    versions = {name: _version(name) for name in PACKAGES}
+    versions = {name: version_of(name) for name in PACKAGES}
     if as_json:
         print_json(
             {
@@ -112,10 +112,3 @@ def _word(finding: Finding, attack: str) -> str:
 
 def _finding(finding: Finding) -> dict[str, object]:
     return {"layers": list(finding.layers), "ran": finding.ran, "escaped": list(finding.escaped)}
-
-
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None

@@ -310,7 +310,7 @@ def _written(
     place: ComparisonFolder, contest: Contest, results: tuple[JobResult, ...], warned: Sequence[str]
 ) -> Compared:
     """Write tables and plots of the jobs that have ended so far."""
-    oracle = Oracle.of(contest.demonstrations)
+    oracle = Oracle.of(contest.demonstrations, contest.longest)
     found = standings(results, contest.settings.comparison.methods, oracle)
     notes = (*warned, *_notes(results, found))
     write_atomically(place.csv, csv_text(results))

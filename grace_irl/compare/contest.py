@@ -147,14 +147,19 @@ class Judge:
     Attributes:
         problem: the learning problem, which provides the environments.
         environment: name of the environment in tables.
-        deterministic: whether policies take their most probable action, instead of a random draw.
+        settings: settings of PPO in this environment.
         score: function that scores an episode by the task; None without a task.
     """
 
     problem: PolicyProblem
     environment: str
-    deterministic: bool
+    settings: Hyperparameters
     score: Callable[[Rollout], float] | None = None
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether policies take their most probable action, instead of a random draw."""
+        return self.settings.deterministic
 
     def point(self, policy: Policy, steps: int, episodes: int, seed: int) -> Point:
         """The results of a policy over some episodes, after `steps` environment steps of training."""
@@ -221,6 +226,11 @@ class Contest:
             InputError: the task cannot be read.
         """
         return _task_of(self.settings) if self.settings.comparison.task else None
+
+    @property
+    def longest(self) -> int | None:
+        """Maximum number of steps of an episode by `--horizon` or the task's file; None without either."""
+        return self.settings.comparison.horizon or (self.task.max_steps if self.task else 0) or None
 
     @property
     def labels(self) -> Config:
@@ -370,7 +380,7 @@ class Contest:
         settings: Hyperparameters
         settings = hyperparameters(metadata.environment, metadata.kind) if task is None else task.settings
         score = None if task is None else task.scorer()
-        return Judge(problem, self.label(problem, environment), settings.deterministic, score)
+        return Judge(problem, self.label(problem, environment), settings, score)
 
     def interface(self, problem: PolicyProblem) -> str:
         """The inputs of a reward network in this problem, as text: observation shape and action space."""

@@ -311,8 +311,10 @@ def used_by(folder: Path, seconds: float | None) -> Used:
     from grace_irl.tasks.training import TRAININGS
 
     asked = calls = tokens_in = tokens_out = 0
+    writers: list[str] = []
     for database in folder.rglob("run.db"):
-        with opened(database.parent) as (store, _):
+        with opened(database.parent) as (store, config):
+            writers.append(_writer(config))
             asked += len(store.told())
             for _, _, answer in store.proposals():
                 # The first answer of a call holds the prompt, the tokens and the time of the call.
@@ -322,4 +324,11 @@ def used_by(folder: Path, seconds: float | None) -> Used:
     trained = sum(each.is_dir() for each in trainings.iterdir()) if trainings.is_dir() else 0
     curves = [read_curve(path) for path in trainings.glob(f"*/*/{CURVE}")]
     steps = sum(int(curve[-1]["steps"]) for curve in curves if curve)
-    return Used(asked, trained, calls, tokens_in, tokens_out, steps, seconds)
+    writer = ", ".join(dict.fromkeys(writers))
+    return Used(asked, trained, calls, tokens_in, tokens_out, steps, seconds, writer)
+
+
+def _writer(config: Config) -> str:
+    """The name of a run's proposer, with the name of its model if a model writes the programs."""
+    author = author_of(config)
+    return f"{author} ({config.model.name})" if author == "llm" else author

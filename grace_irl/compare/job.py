@@ -26,6 +26,7 @@ from grace_irl.compare.folder import (
 )
 from grace_irl.compare.settings import ORACLE, digest_of, read_settings
 from grace_irl.errors import GraceError, InputError
+from grace_irl.packages import versions_of
 from grace_irl.rl.environments import find_code
 from grace_irl.rl.method import Kept, Policy, PolicyMethod, PolicyProblem, Trained, TransitionReward, Watch
 from grace_irl.runs.folder import RunLock, worked_on
@@ -40,6 +41,10 @@ if TYPE_CHECKING:
 EVALUATION = 7919
 """Offset from the job's seed to the seed of the last evaluation. It is the same for all methods. So in jobs with the
 same seed, the policies of all methods start this evaluation from the same initial states."""
+
+
+PACKAGES = ("numpy", "torch", "stable-baselines3", "imitation", "gymnasium", "minigrid", "mujoco")
+"""Packages whose versions affect results."""
 
 
 class Looks:
@@ -215,7 +220,16 @@ class _Job:
         data = digest_of(self.contest.demonstrations) if self.contest.demonstrations.items else ""
         used = trained.used if isinstance(trained, FittedPolicy) else Used()
         notes = [*trained.notes, *unchosen, *notes]
-        result = JobResult(self.name, self.seed, (outcome,), tuple(notes), form=form, data=data, used=used)
+        result = JobResult(
+            self.name,
+            self.seed,
+            (outcome,),
+            tuple(notes),
+            form=form,
+            data=data,
+            used=used,
+            versions=versions_of(PACKAGES),
+        )
         write_result(self.place.result, result)
         return recovered, result
 
@@ -254,6 +268,7 @@ class _Job:
             **{name: getattr(found, name) for name in PLAYED},
             steps=trained.steps,
             seconds=seconds,
+            learner=f"PPO with {judge.settings.line}",
         )
         return trained, outcome
 

@@ -9,7 +9,7 @@ true reward is called the oracle.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,9 @@ from grace_irl.rl.matching import split_id
 RETURNS = {"Hopper": 2_000.0, "Walker2d": 2_000.0, "HalfCheetah": 1_000.0}
 """Minimum mean return with which the oracle (PPO on the true reward) counts as trained, by environment. A Hopper or
 Walker2d that stands still earns about 1,000 in 1,000 steps for being alive. A HalfCheetah that stands still earns
-0."""
+0. In shorter episodes the minimum is smaller in proportion."""
+USUAL_STEPS = 1_000
+"""Time limit of the environments in `RETURNS`."""
 SUCCESS = 0.5
 """Minimum success rate with which the oracle (PPO on the true reward) counts as trained, if the environment has a
 goal."""
@@ -39,16 +41,18 @@ class Oracle:
 
     Attributes:
         experts: mean return of the experts that have recorded rewards; None if no expert has recorded rewards.
+        steps: maximum number of steps of an episode in the comparison; None for the environments' own time limits.
     """
 
     experts: float | None = None
+    steps: int | None = None
 
     @classmethod
-    def of(cls, demonstrations: Demonstrations) -> Oracle:
-        """The rule with the mean return of the experts in these demonstrations."""
+    def of(cls, demonstrations: Demonstrations, steps: int | None = None) -> Oracle:
+        """The rule with the mean return that the experts in these demonstrations have after at most `steps` steps."""
         experts = [item.trajectory for item in demonstrations.select(role="expert")]
-        totals = [float(each.rewards.sum()) for each in experts if each.rewards is not None]
-        return cls(float(np.mean(totals)) if totals else None)
+        totals = [float(each.rewards[:steps].sum()) for each in experts if each.rewards is not None]
+        return cls(float(np.mean(totals)) if totals else None, steps)
 
     def doubt(self, environment: str, score: float, *, success: bool) -> str:
         """The reason why the oracle does not count as trained, in one line; "" if the oracle counts as trained.
@@ -63,7 +67,8 @@ class Oracle:
         if success:
             least, why = SUCCESS, "success"
         elif (name := split_id(environment)[0]) in RETURNS:
-            least, why = RETURNS[name], "return"
+            share = min(1.0, (self.steps or USUAL_STEPS) / USUAL_STEPS)
+            least, why = share * RETURNS[name], "return"
         elif self.experts is not None and self.experts > 0:
             least, why = OF_EXPERTS * self.experts, f"return, half of the experts' {self.experts:.4g}"
         else:
@@ -246,7 +251,7 @@ def standings(results: Sequence[JobResult], methods: Sequence[str], oracle: Orac
     found: list[Standing] = []
     for environment, transfer in sorted(places.items(), key=lambda place: place[1]):
         runs = {method: _runs(results, method, environment) for method in methods}
-        known = Oracle() if transfer else oracle  # the experts' returns are those of another environment
+        known = replace(oracle, experts=None) if transfer else oracle  # the experts are those of another environment
         table = _Table(environment, {name: each for name, each in runs.items() if each}, known, _reference(methods))
         for method in methods:
             own = [each for each in results if each.method == method and each.seed not in runs[method]]

@@ -91,7 +91,7 @@ def _favourite(one: Favourite | None) -> list[str]:
 def markdown(
     settings: Settings, found: Sequence[Standing], notes: Sequence[str], results: Sequence[JobResult] = ()
 ) -> str:
-    """Markdown with the tables of each environment, the resources that each method used, and the notes."""
+    """Markdown with the tables of each environment, the resources that each method used, what ran, and the notes."""
     comparison, fit = settings.comparison, settings.fit
     form = f"episodes of {comparison.horizon} steps" if comparison.horizon else "episodes as the environment ends them"
     expansion = f"; grace expands in {fit.expand.rounds} rounds" if fit.expand.rounds else ""
@@ -133,6 +133,9 @@ def markdown(
     if rows:
         lines += ["## What each method used", "", f"{USE}.", "", _line(head), _line(["---"] * len(head))]
         lines += [*map(_line, rows), ""]
+    ran = ran_of(results, settings)
+    if ran:
+        lines += ["## What ran", "", *(f"- {_said(each)}" for each in ran), ""]
     if notes:
         lines += ["Notes:", "", *(f"- {_said(note)}" for note in notes), ""]
     return "\n".join(lines)
@@ -190,6 +193,42 @@ def used_of(results: Sequence[JobResult], methods: Sequence[str]) -> tuple[Row, 
         cells += [_mean([each.seconds for each in used]), _mean([each.seconds for each in trained])]
         rows.append([method, str(len(runs)), *map(_whole, cells)])
     return head, rows
+
+
+def ran_of(results: Sequence[JobResult], settings: Settings) -> list[str]:
+    """Lines with the writers of programs, the learner in each environment, changed settings, and versions.
+
+    If runs differ, a line names the runs after each value.
+    """
+    runs = [each for each in results if each.outcomes]
+    written = [(each, each.used.writer) for each in runs if each.used is not None]
+    found = [("programs by", written)]
+    for environment in dict.fromkeys(one.environment for each in runs for one in each.outcomes):
+        known = [(each, one) for each in runs for one in each.outcomes if one.environment == environment]
+        found.append((f"learner in {environment}", [(each, one.learner) for each, one in known]))
+    found.append(("versions", [(each, each.versions) for each in runs]))
+    lines = [f"{name}: {_by_value(values)}" for name, values in found if any(value for _, value in values)]
+    if changed := settings.comparison.tuned:
+        lines.insert(-1, f"changed settings: {', '.join(changed)}")
+    return lines
+
+
+def _by_value(values: Sequence[tuple[JobResult, str]]) -> str:
+    """The distinct values, each with its runs if there are several."""
+    runs: dict[str, list[JobResult]] = {}
+    for result, value in values:
+        if value:
+            runs.setdefault(value, []).append(result)
+    if len(runs) == 1:
+        return next(iter(runs))
+    return "; ".join(f"{value} ({_named(each)})" for value, each in runs.items())
+
+
+def _named(runs: Sequence[JobResult]) -> str:
+    seeds: dict[str, list[str]] = {}
+    for each in sorted(runs, key=lambda one: one.seed):
+        seeds.setdefault(each.method, []).append(str(each.seed))
+    return ", ".join(f"{method} {' '.join(found)}" for method, found in seeds.items())
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

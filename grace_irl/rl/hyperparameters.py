@@ -65,6 +65,17 @@ class Hyperparameters:
         """Environment steps between two updates."""
         return self.n_envs * self.n_steps
 
+    @property
+    def line(self) -> str:
+        """The settings in one line for tables, without their source."""
+        networks = " x ".join(map(str, self.net_arch))
+        rewards = ", rewards divided by their running deviation" if self.norm_reward else ""
+        return (
+            f"{self.n_envs} environments of {self.n_steps} steps, minibatches of {self.batch_size}, {self.n_epochs} "
+            f"epochs, learning rate {self.learning_rate:g}, gamma {self.gamma:g}, GAE lambda {self.gae_lambda:g}, "
+            f"clip range {self.clip_range:g}, entropy {self.ent_coef:g}, networks {networks} {self.activation}{rewards}"
+        )
+
     def ppo(self) -> dict[str, Any]:
         """The settings that are arguments of `stable_baselines3.PPO`."""
         return {name: getattr(self, name) for name in _PPO}

@@ -6,15 +6,16 @@ import csv
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import grace_irl
-from grace_irl.compare.folder import ComparisonFolder, Favourite, JobResult, TrainingOutcome
+from grace_irl.compare.folder import ComparisonFolder, Favourite, JobResult, TrainingOutcome, Used
 from grace_irl.compare.settings import Comparison, Settings
 from grace_irl.compare.standings import Oracle, Scores, Standing, standings
-from grace_irl.compare.table import Line, csv_text, differences_of, markdown, plot, rows_of
+from grace_irl.compare.table import Line, csv_text, differences_of, markdown, plot, ran_of, rows_of, used_of
 from grace_irl.config import Config
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 
@@ -178,6 +179,15 @@ def test_when_an_oracle_has_learnt(
     assert learnt or doubt.startswith(f"{environment}: ")
 
 
+def test_short_episodes_lower_the_bound_of_an_oracle() -> None:
+    assert Oracle(steps=200).doubt(HOPPER, 400.0, success=False) == ""
+    assert "expected at least 400 return" in Oracle(steps=200).doubt(HOPPER, 399.0, success=False)
+    assert "expected at least 2000 return" in Oracle(steps=5000).doubt(HOPPER, 1999.0, success=False)
+    items = [Demonstration(Trajectory(np.zeros((4, 1)), rewards=np.array([1.0, 2.0, 4.0])), "expert")]
+    found = Oracle.of(Demonstrations(Metadata("vector"), tuple(items)), steps=2)
+    assert (found.experts, found.steps) == (3.0, 2)
+
+
 def test_experts_returns_are_those_that_were_recorded() -> None:
     def demonstrations(*totals: float | None) -> Demonstrations:
         items = [
@@ -275,6 +285,59 @@ def test_the_csv_file_has_a_row_for_each_run() -> None:
     assert rows[0]["failure"] == "it broke | badly"
     assert (rows[1]["return"], rows[1]["success"], rows[1]["reward_x"]) == ("3.14159", "0.5", "")
     assert (rows[2]["reward_x"], rows[2]["success"], rows[2]["steps_per_second"]) == ("2.5", "", "500")
+
+
+def test_scores_of_a_task_stand_beside_the_return() -> None:
+    results = [ended("random", seed, 10.0, score=0.1 * seed, favourite=chosen(20.0)) for seed in range(3)]
+    head, (row,) = rows_of(standings(results, ("random",), Oracle()))
+    told = dict(zip(head, row, strict=True))
+    assert told["score, last policy"].startswith("0.100 ± 0.100")
+    assert told["score, favourite"] == "-"
+
+
+def test_without_grace_differences_are_from_random_search_in_the_tasks_score() -> None:
+    """Returns say nothing in an environment without a reward of its own."""
+    unpaid: dict[str, Any] = {"mean": 0.0, "deviation": 0.0}
+    results = [ended("random", seed, score=0.1 * seed, **unpaid) for seed in range(3)]
+    results += [ended("eureka", seed, score=0.1 * seed + 0.02 * (seed + 1), **unpaid) for seed in range(3)]
+    results += [ended("ppo-true", 0, score=0.0, **unpaid)]
+    found = standings(results, ("eureka", "random", "ppo-true"), Oracle())
+    head, (eureka, oracle) = differences_of(found)
+    assert head == ["random ahead of", "common seeds", "score, last policies", "score, favourites"]
+    assert (eureka[:2], oracle[:2]) == (["eureka", "3"], ["ppo-true", "1"])
+    assert eureka[2].startswith("-0.040 ± 0.020")
+    (note,) = {each.note for each in found}
+    assert "the environment's own reward sums to 0 in every episode of every policy" in note
+    assert {each.last.of_returns for each in found if each.last} == {None}
+
+
+def test_what_an_earlier_version_used_is_unknown() -> None:
+    results = [ended("random", 0, 10.0), JobResult("bc", 0, failure="it broke")]
+    head, (row,) = used_of(results, ("random", "bc"))
+    told = dict(zip(head, row, strict=True))
+    assert (told["method"], told["programs asked"], told["steps of the search"]) == ("random", "-", "-")
+    assert (told["steps of the training"], told["steps in all"]) == ("1,000", "-")
+
+
+def test_what_ran_is_told_once_and_by_run_if_runs_differ() -> None:
+    def run(method: str, seed: int, writer: str, versions: str) -> JobResult:
+        one = ended(method, seed, 1.0, learner="PPO with 8 environments")
+        return replace(one, used=Used(writer=writer), versions=versions)
+
+    results = [run("grace", 0, "synthesis", "a 1"), run("grace", 1, "synthesis", "a 2"), run("bc", 0, "", "a 1")]
+    assert ran_of(results, Settings(Comparison(), Config())) == [
+        "programs by: synthesis",
+        f"learner in {HOPPER}: PPO with 8 environments",
+        "versions: a 1 (grace 0, bc 0); a 2 (grace 1)",
+    ]
+    model = [*results[:2], run("eureka", 0, "llm (Qwen)", "a 1"), failed("bc", 0)]
+    lines = ran_of(model, Settings(Comparison(tuned=("bc.epochs=3",)), Config()))
+    assert lines[0] == "programs by: synthesis (grace 0 1); llm (Qwen) (eureka 0)"
+    assert lines[2] == "changed settings: bc.epochs=3"
+
+
+def test_what_an_earlier_version_did_not_keep_is_left_out() -> None:
+    assert ran_of([ended("grace", 0, 1.0)], Settings(Comparison(), Config())) == []
 
 
 def test_texts_of_a_comparison_that_read_as_numbers_stay_texts(tmp_path: Path) -> None:

@@ -20,17 +20,15 @@ from grace_irl.cli import main
 from grace_irl.compare.comparison import resume
 from grace_irl.compare.contest import Contest
 from grace_irl.compare.fitted import Fitted, used_by
-from grace_irl.compare.folder import ComparisonFolder, JobResult
+from grace_irl.compare.folder import ComparisonFolder
 from grace_irl.compare.settings import Settings, comparison_of, read_settings, told_apart
-from grace_irl.compare.standings import Oracle, standings
-from grace_irl.compare.table import Line, differences_of, plot, rows_of, used_of
+from grace_irl.compare.table import Line, plot
 from grace_irl.errors import InputError
 from grace_irl.methods.eureka import EurekaConfig
 from grace_irl.rewards.file import load_reward
 from grace_irl.rl.curve import Point, from_json, to_json
 from grace_irl.runs.config import resolve
 from tests.compare.short import HEAVY, ROOT, rows
-from tests.compare.test_standings import chosen, ended
 from tests.hostile_files.traps import stranger, trap
 from tests.propose.client.server import ChatServer
 from tests.tasks.poles import TASK as CART_POLE
@@ -93,6 +91,8 @@ def test_searches_and_the_true_reward_without_demonstrations(task: Path, tmp_pat
     assert re.search(r"^- random actions score \d+\.\d+ \(mean of 100 episodes\)$", table, re.MULTILINE)
     assert "| random ahead of | common seeds | score, last policies | score, favourites |" in table
     assert "## What each method used" in table
+    assert "## What ran\n\n- programs by: synthesis\n- learner in CartPole-v1: PPO with 2 environments of" in table
+    assert re.search(r"^- versions: grace-irl \S+, Python .*stable-baselines3 \d", table, re.MULTILINE)
     assert f"| eureka | 1 | 4 | 4 | 0 | 0 | 0 | {EUREKA} | {STEPS} | {EUREKA + STEPS} |" in table
     assert f"| ppo-true | 1 | 0 | 0 | 0 | 0 | 0 | 0 | {STEPS} | {STEPS} | 0 |" in table
     assert str(tmp_path) not in table
@@ -385,30 +385,6 @@ def test_a_search_has_no_more_processes_than_its_job(task: Path, tmp_path: Path)
     assert (made.config.sandbox.workers, made.config.policy.trainings) == (3, 3)
 
 
-def test_scores_of_a_task_stand_beside_the_return() -> None:
-    results = [ended("random", seed, 10.0, score=0.1 * seed, favourite=chosen(20.0)) for seed in range(3)]
-    head, (row,) = rows_of(standings(results, ("random",), Oracle()))
-    told = dict(zip(head, row, strict=True))
-    assert told["score, last policy"].startswith("0.100 ± 0.100")
-    assert told["score, favourite"] == "-"
-
-
-def test_without_grace_differences_are_from_random_search_in_the_tasks_score() -> None:
-    """Returns say nothing in an environment without a reward of its own."""
-    unpaid: dict[str, Any] = {"mean": 0.0, "deviation": 0.0}
-    results = [ended("random", seed, score=0.1 * seed, **unpaid) for seed in range(3)]
-    results += [ended("eureka", seed, score=0.1 * seed + 0.02 * (seed + 1), **unpaid) for seed in range(3)]
-    results += [ended("ppo-true", 0, score=0.0, **unpaid)]
-    found = standings(results, ("eureka", "random", "ppo-true"), Oracle())
-    head, (eureka, oracle) = differences_of(found)
-    assert head == ["random ahead of", "common seeds", "score, last policies", "score, favourites"]
-    assert (eureka[:2], oracle[:2]) == (["eureka", "3"], ["ppo-true", "1"])
-    assert eureka[2].startswith("-0.040 ± 0.020")
-    (note,) = {each.note for each in found}
-    assert "the environment's own reward sums to 0 in every episode of every policy" in note
-    assert {each.last.of_returns for each in found if each.last} == {None}
-
-
 def test_a_plot_of_a_task_shows_its_score() -> None:
     points = [{"steps": 64, "mean": 0.0, "success": None, "score": 0.3}]
     assert ">score<" in plot("title", [Line("eureka", [points])])
@@ -432,14 +408,6 @@ def test_trainings_that_failed_are_counted_as_far_as_they_came(tmp_path: Path) -
                 (place / "curve.json").write_text(to_json(points))
     found = used_by(tmp_path, 2.0)
     assert (found.trained, found.steps, found.asked, found.seconds) == (3, 2 * (64 + 128), 0, 2.0)
-
-
-def test_what_an_earlier_version_used_is_unknown() -> None:
-    results = [ended("random", 0, 10.0), JobResult("bc", 0, failure="it broke")]
-    head, (row,) = used_of(results, ("random", "bc"))
-    told = dict(zip(head, row, strict=True))
-    assert (told["method"], told["programs asked"], told["steps of the search"]) == ("random", "-", "-")
-    assert (told["steps of the training"], told["steps in all"]) == ("1,000", "-")
 
 
 @pytest.mark.slow
