@@ -5,8 +5,9 @@ The server is one of our own over real HTTP that answers after a latency drawn e
 evaluations are not made faster, so a shorter latency is the harder case: two cores that nobody else uses keep up to a
 factor of 4, with the small demonstrations that are used here.
 
-Requests in flight are averaged over time from the first request to the moment when the last one is sent: from then on
-nothing is left to ask, and the number can only fall. The server is looked at every 2 ms. The generational search stands
+Both searches wait for their first population, which is five requests. Requests in flight are averaged over time from
+the next request to the moment when the last one is sent: from then on nothing is left to ask, and the number can only
+fall. The server is looked at every 2 ms. The generational search stands
 beside the steady one: it waits for each generation, so that population / samples per call (20 / 4) requests are all
 that it can have in flight.
 
@@ -37,6 +38,7 @@ from tests.fakes.data import vector_set
 from tests.propose.client.server import ChatServer
 
 SHORTEST, LONGEST = 2.0, 20.0  # seconds
+FIRST = 5  # requests for the first population: 20 programs, four to a request
 CONCURRENCY, LEAST = 32, 30.0
 LOOK = 0.002
 GENERATIONAL = 2  # generations are enough to see the search that waits
@@ -57,7 +59,7 @@ class Load:
     Attributes:
         search: "steady" or "generational".
         requests, programs: in all.
-        seconds: from the first request to the last one's sending.
+        seconds: from the first request after the first population to the last one's sending.
         in_flight: requests in flight, averaged over those seconds.
         most: at one time.
     """
@@ -92,9 +94,9 @@ class Look:
             self._rows.append((time.monotonic(), len(self._server.payloads), self._server.in_flight))
 
     def load(self, search: str, programs: int) -> Load:
-        """From the first request to the last one's sending."""
+        """From the first request after the first population to the last one's sending."""
         requests = len(self._server.payloads)
-        first = next(n for n, row in enumerate(self._rows) if row[1] > 0)
+        first = next(n for n, row in enumerate(self._rows) if row[1] > FIRST)
         last = next(n for n, row in enumerate(self._rows) if row[1] == requests)
         rows = self._rows[first : last + 1]
         # Looks are not evenly spaced on a busy machine: each counts for the time until the next.

@@ -54,8 +54,9 @@ class Evolution:
     not mutate the parents of the answered request. If no member is left to mutate, the search requests new programs.
 
     After the last request of a generation, `ask` returns `Wait` until all results of the generation have arrived. Then
-    the population changes. With `steady`, the population changes after every result, `ask` never returns `Wait`, and a
-    generation is P results. Only `ask` draws random numbers. So the search is determined by the seed, the results, and
+    the population changes. With `steady`, `ask` waits only for the results of the first generation, so that all later
+    requests can name parents. From then on the population changes after every result, and a generation is P results.
+    Only `ask` draws random numbers. So the search is determined by the seed, the results, and
     the order of calls of `ask` and `tell`.
     """
 
@@ -120,7 +121,7 @@ class Evolution:
         if self._generation > settings.generations or (settings.steady and self._asked >= whole):
             return None
         if self._left == 0:
-            if not settings.steady:
+            if not settings.steady or self._told < settings.population:
                 return Wait()
             self._left = settings.population
         if self._sample == 0:

@@ -25,7 +25,7 @@ from grace_irl.runs.caller import Parts
 from grace_irl.runs.config import resolve
 from grace_irl.runs.expand.expanding import with_outcome
 from grace_irl.runs.expand.expansion import is_expansion, resume, start
-from grace_irl.runs.expand.learner import PpoLearner
+from grace_irl.runs.expand.learner import Learnt, PpoLearner
 from grace_irl.runs.expand.round import Round, episodes, favourite
 from grace_irl.runs.run import last_run, opened
 from tests.fakes.in_process_sandbox import InProcessSandbox
@@ -194,6 +194,34 @@ def test_later_rounds_may_take_more_of_the_steps(growth: float, expected: list[i
     begun(tmp_path / "run", learner, **{"expand.rounds": 3, "expand.growth": growth})
     assert [steps for steps, _, _ in learner.trained] == expected
     assert sum(expected) == FLAGS["expand.steps"]
+
+
+class Rolling(FakeLearner):
+    """Rounds steps up to whole rollouts."""
+
+    def __init__(self, rollout: int) -> None:
+        super().__init__((6.0, 6.0, 6.0, 6.0))
+        self.rollout = rollout
+
+    def train(self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None) -> Learnt:
+        return super().train(reward, -(-steps // self.rollout) * self.rollout, seed, folder, initial)
+
+
+@pytest.mark.parametrize(
+    ("rollout", "expected"), [(30, [60, 30, 30]), (16, [48, 32, 32]), (101, [101, 101, 101]), (1, [34, 33, 34])]
+)
+def test_all_rounds_together_round_up_once(rollout: int, expected: list[int], tmp_path: Path) -> None:
+    learner = Rolling(rollout)
+    begun(tmp_path / "run", learner, **{"expand.rounds": 3})
+    assert [steps for steps, _, _ in learner.trained] == expected
+
+
+def test_further_rounds_have_steps_of_their_own(tmp_path: Path) -> None:
+    learner = Rolling(20)
+    run = begun(tmp_path / "run", learner, **{"expand.rounds": 2})
+    assert [steps for steps, _, _ in learner.trained] == [60, 60]
+    resume(run.folder, {"expand.rounds": 4}, parts=parts(), learner=learner)
+    assert [steps for steps, _, _ in learner.trained] == [60, 60, 40, 40]
 
 
 def test_the_programs_of_the_last_search_come_first(tmp_path: Path) -> None:

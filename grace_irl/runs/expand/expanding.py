@@ -204,16 +204,23 @@ class Expanding:
             on = self._favourite(done, reward).policy
         initial = self._folder / on if on else None
         place, seed = place_of(self._folder, this.number), self._seed(this.number, 0)
-        return self._learner.train(reward, self._steps(this.number), seed, place / "training", initial)
+        return self._learner.train(reward, self._steps(this.number, done), seed, place / "training", initial)
 
     def _named(self, path: Path) -> str:
         return str(path.relative_to(self._folder))
 
-    def _steps(self, number: int) -> int:
-        """Number of environment steps in a round. All rounds together have `config.expand.steps`."""
+    def _steps(self, number: int, done: Sequence[Round]) -> int:
+        """Number of environment steps in a round. All rounds together have `config.expand.steps`.
+
+        The learner may have rounded the steps of earlier rounds up. This round then has as many steps less. A surplus
+        of a whole round or more is not taken off: the user has raised the number of rounds, or a rollout is longer than
+        a round.
+        """
         settings = self._config.expand
         upto = (0, *ends(settings.steps, settings.rounds, settings.growth))
-        return max(upto[number] - upto[number - 1], 1)
+        share = upto[number] - upto[number - 1]
+        surplus = sum(each.steps for each in done) - upto[number - 1]
+        return share - surplus if 0 < surplus < share else max(share, 1)
 
     def _seed(self, number: int, purpose: int) -> int:
         sequence = np.random.SeedSequence((self._config.seed, number, purpose))
