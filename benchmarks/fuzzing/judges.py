@@ -282,7 +282,7 @@ def comparison(folder: Path) -> None:
         _typed(result)
     stands = standings(results, ("grace", "ppo-true"), Oracle())
     csv_text(results)
-    markdown(found, stands, ())
+    markdown(found, stands, (), results)
     lines = [Line(name, [read_curve(place.job(name, 0).curve("A-v0"))]) for name in ("grace", "ppo-true")]
     plot("A-v0", lines).encode()
 

@@ -310,8 +310,9 @@ def _written(
     place: ComparisonFolder, contest: Contest, results: tuple[JobResult, ...], warned: Sequence[str]
 ) -> Compared:
     """Write tables and plots of the jobs that have ended so far."""
+    comparison = contest.settings.comparison
     oracle = Oracle.of(contest.demonstrations, contest.longest)
-    found = standings(results, contest.settings.comparison.methods, oracle)
+    found = standings(results, comparison.methods, oracle, Oracle(steps=comparison.horizon or None))
     notes = (*warned, *_notes(results, found))
     write_atomically(place.csv, csv_text(results))
     write_atomically(place.table, markdown(contest.settings, found, notes, results))

@@ -229,7 +229,10 @@ class Contest:
 
     @property
     def longest(self) -> int | None:
-        """Maximum number of steps of an episode by `--horizon` or the task's file; None without either."""
+        """Maximum steps of an episode in the comparison's environment, by `--horizon` or the task; None without both.
+
+        A task's limit does not hold in transfer environments.
+        """
         return self.settings.comparison.horizon or (self.task.max_steps if self.task else 0) or None
 
     @property

@@ -312,7 +312,7 @@ def used_by(folder: Path, seconds: float | None) -> Used:
 
     asked = calls = tokens_in = tokens_out = 0
     writers: list[str] = []
-    for database in folder.rglob("run.db"):
+    for database in sorted(folder.rglob("run.db")):
         with opened(database.parent) as (store, config):
             writers.append(_writer(config))
             asked += len(store.told())
@@ -329,6 +329,9 @@ def used_by(folder: Path, seconds: float | None) -> Used:
 
 
 def _writer(config: Config) -> str:
-    """The name of a run's proposer, with the name of its model if a model writes the programs."""
-    author = author_of(config)
-    return f"{author} ({config.model.name})" if author == "llm" else author
+    """The name of a run's proposer, with its model or recording, and the programs that come before its own."""
+    author, proposer = author_of(config), config.proposer
+    source = {"llm": config.model.name, "replay": Path(proposer.recording).name}.get(author, "")
+    named = f"{author} ({source})" if source else author
+    first = f" after {proposer.seed_synthesis} programs of synthesis" if proposer.seed_synthesis else ""
+    return f"{named}{' after given programs' if proposer.start_from else ''}{first}"

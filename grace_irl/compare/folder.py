@@ -168,7 +168,10 @@ class TrainingOutcome:
         favourite: the favourite, which may be the last policy. None if the choice failed, or if an earlier version of
             grace-irl ran the job.
         score: mean score of the episodes in the comparison's task; None without a task, and in transfer environments.
-        learner: settings of PPO in this environment, in one line; "" if an earlier version of grace-irl ran the job.
+        learner: settings of PPO in this environment, in one line; "" if the method trains without environment steps, or
+            if an earlier version of grace-irl ran the job.
+        versions: versions of the packages that ran the training, in one line; "" if an earlier version of grace-irl ran
+            the job.
     """
 
     environment: str
@@ -185,6 +188,7 @@ class TrainingOutcome:
     favourite: Favourite | None = None
     score: float | None = None
     learner: str = ""
+    versions: str = ""
 
     @property
     def rate(self) -> float | None:
@@ -208,7 +212,7 @@ class Used:
             training counts up to its last evaluation. In an expansion, these are the steps of the policies' episodes
             that become negative demonstrations.
         seconds: wall seconds of the search; None if search and training alternate.
-        writer: name of the proposer that wrote the programs, with the name of its model if it has one; "" if unknown.
+        writer: names of the proposers that wrote the programs, with the names of models; "" if unknown.
     """
 
     asked: int = 0
@@ -239,7 +243,6 @@ class JobResult:
             with the same seed have the same digest.
         used: resources that the search used; None if the job failed before its first outcome, or if an earlier version
             of grace-irl ran the job.
-        versions: versions of the packages that ran the job, in one line; "" if an earlier version of grace-irl ran it.
     """
 
     method: str
@@ -251,7 +254,6 @@ class JobResult:
     form: Form | Literal[""] = ""
     data: str = ""
     used: Used | None = None
-    versions: str = ""
 
     def ended(self, transfer: Iterable[str]) -> bool:
         """Whether the job is complete, including training in these transfer environments."""

@@ -228,7 +228,6 @@ class _Job:
             form=form,
             data=data,
             used=used,
-            versions=versions_of(PACKAGES),
         )
         write_result(self.place.result, result)
         return recovered, result
@@ -268,7 +267,8 @@ class _Job:
             **{name: getattr(found, name) for name in PLAYED},
             steps=trained.steps,
             seconds=seconds,
-            learner=f"PPO with {judge.settings.line}",
+            learner=f"PPO with {judge.settings.line}" if trained.steps else "",
+            versions=versions_of(PACKAGES),
         )
         return trained, outcome
 

@@ -9,7 +9,7 @@ true reward is called the oracle.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ class Oracle:
 
     Attributes:
         experts: mean return of the experts that have recorded rewards; None if no expert has recorded rewards.
-        steps: maximum number of steps of an episode in the comparison; None for the environments' own time limits.
+        steps: maximum number of steps of an episode; None for the environment's own time limit.
     """
 
     experts: float | None = None
@@ -236,13 +236,16 @@ class Standing:
     reference: str = OURS
 
 
-def standings(results: Sequence[JobResult], methods: Sequence[str], oracle: Oracle) -> tuple[Standing, ...]:
+def standings(
+    results: Sequence[JobResult], methods: Sequence[str], oracle: Oracle, carried: Oracle = Oracle()
+) -> tuple[Standing, ...]:
     """Standings for each environment and method, with the methods in the given order.
 
     Args:
         results: results of the jobs so far.
         methods: names of the methods of the comparison.
         oracle: the rule that decides whether PPO on the true reward has learnt.
+        carried: the same for transfer environments, in which the experts' returns say nothing.
     """
     places: dict[str, bool] = {}
     for result in results:
@@ -251,7 +254,7 @@ def standings(results: Sequence[JobResult], methods: Sequence[str], oracle: Orac
     found: list[Standing] = []
     for environment, transfer in sorted(places.items(), key=lambda place: place[1]):
         runs = {method: _runs(results, method, environment) for method in methods}
-        known = replace(oracle, experts=None) if transfer else oracle  # the experts are those of another environment
+        known = carried if transfer else oracle
         table = _Table(environment, {name: each for name, each in runs.items() if each}, known, _reference(methods))
         for method in methods:
             own = [each for each in results if each.method == method and each.seed not in runs[method]]

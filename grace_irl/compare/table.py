@@ -200,25 +200,25 @@ def ran_of(results: Sequence[JobResult], settings: Settings) -> list[str]:
 
     If runs differ, a line names the runs after each value.
     """
-    runs = [each for each in results if each.outcomes]
-    written = [(each, each.used.writer) for each in runs if each.used is not None]
+    written = [(each, each.used.writer) for each in results if each.used is not None and each.used.writer]
+    trained = [(each, one) for each in results for one in each.outcomes]
     found = [("programs by", written)]
-    for environment in dict.fromkeys(one.environment for each in runs for one in each.outcomes):
-        known = [(each, one) for each in runs for one in each.outcomes if one.environment == environment]
-        found.append((f"learner in {environment}", [(each, one.learner) for each, one in known]))
-    found.append(("versions", [(each, each.versions) for each in runs]))
-    lines = [f"{name}: {_by_value(values)}" for name, values in found if any(value for _, value in values)]
+    for environment in dict.fromkeys(one.environment for _, one in trained):
+        known = [(each, one.learner) for each, one in trained if one.environment == environment and one.steps]
+        found.append((f"learner in {environment}", known))
     if changed := settings.comparison.tuned:
-        lines.insert(-1, f"changed settings: {', '.join(changed)}")
-    return lines
+        found.append(("changed settings", [(each, ", ".join(changed)) for each, _ in trained]))
+    found.append(("versions", [(each, one.versions) for each, one in trained]))
+    return [f"{name}: {_by_value(values)}" for name, values in found if any(value for _, value in values)]
 
 
 def _by_value(values: Sequence[tuple[JobResult, str]]) -> str:
-    """The distinct values, each with its runs if there are several."""
+    """The distinct values, each with its runs if there are several. "" is the value of runs of earlier versions."""
     runs: dict[str, list[JobResult]] = {}
     for result, value in values:
-        if value:
-            runs.setdefault(value, []).append(result)
+        same = runs.setdefault(value or "unknown", [])
+        if result not in same:
+            same.append(result)
     if len(runs) == 1:
         return next(iter(runs))
     return "; ".join(f"{value} ({_named(each)})" for value, each in runs.items())
@@ -300,8 +300,8 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _said(text: str) -> str:
-    """An untrusted text for Markdown: one line, with HTML elements, images and links escaped."""
-    return re.sub(r"([<\[])", r"\\\1", line(text))
+    """An untrusted text for Markdown: one line, with backslashes, HTML elements, images and links escaped."""
+    return re.sub(r"([\\<\[])", r"\\\1", line(text))
 
 
 MEASURES = {"score": "score", "success": "success rate", "mean": "return"}

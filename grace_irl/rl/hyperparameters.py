@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from grace_irl.errors import InputError
@@ -67,18 +67,21 @@ class Hyperparameters:
 
     @property
     def line(self) -> str:
-        """The settings in one line for tables, without their source."""
-        networks = " x ".join(map(str, self.net_arch))
-        rewards = ", rewards divided by their running deviation" if self.norm_reward else ""
-        return (
-            f"{self.n_envs} environments of {self.n_steps} steps, minibatches of {self.batch_size}, {self.n_epochs} "
-            f"epochs, learning rate {self.learning_rate:g}, gamma {self.gamma:g}, GAE lambda {self.gae_lambda:g}, "
-            f"clip range {self.clip_range:g}, entropy {self.ent_coef:g}, networks {networks} {self.activation}{rewards}"
-        )
+        """All settings but their source, in one line for tables."""
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "source"}
+        return ", ".join(f"{name} {_shown(value)}" for name, value in values.items())
 
     def ppo(self) -> dict[str, Any]:
         """The settings that are arguments of `stable_baselines3.PPO`."""
         return {name: getattr(self, name) for name in _PPO}
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return " x ".join(map(str, value)) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 _ZOO = "rl-baselines3-zoo, hyperparams/ppo.yml, {}; its one environment of 512 steps became 8 of 64"

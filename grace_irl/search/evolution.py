@@ -54,10 +54,9 @@ class Evolution:
     not mutate the parents of the answered request. If no member is left to mutate, the search requests new programs.
 
     After the last request of a generation, `ask` returns `Wait` until all results of the generation have arrived. Then
-    the population changes. With `steady`, `ask` waits only for the results of the first generation, so that all later
-    requests can name parents. From then on the population changes after every result, and a generation is P results.
-    Only `ask` draws random numbers. So the search is determined by the seed, the results, and
-    the order of calls of `ask` and `tell`.
+    the population changes. With `steady`, the population changes after every result, and a generation is P results.
+    `ask` waits only once, until all results of the first generation have arrived. Only `ask` draws random numbers. So
+    the search is determined by the seed, the results, and the order of calls of `ask` and `tell`.
     """
 
     def __init__(self, settings: EvolutionSettings, seed: int) -> None:

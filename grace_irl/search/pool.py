@@ -74,8 +74,8 @@ class PoolSearch:
     instead. When all results of a round, or of the first requests, have arrived, the pool keeps the `settings.size`
     best programs.
 
-    After a pair's child was a duplicate, rounds draw this pair only when all pairs of the pool have had such a child.
-    This rule is ours: a writer without a model crosses two single components always to the same program.
+    After a pair's child was a duplicate, later rounds draw this pair only when all pairs of the pool have had such a
+    child. This rule is ours: without a model, crossing two single components always gives the same program.
 
     A request is not repeated if its program is invalid or a duplicate. `ask` returns `Wait` at the end of each round
     and of each wave of "plan" requests. The requests do not depend on the number of pending results.

@@ -183,6 +183,11 @@ def test_short_episodes_lower_the_bound_of_an_oracle() -> None:
     assert Oracle(steps=200).doubt(HOPPER, 400.0, success=False) == ""
     assert "expected at least 400 return" in Oracle(steps=200).doubt(HOPPER, 399.0, success=False)
     assert "expected at least 2000 return" in Oracle(steps=5000).doubt(HOPPER, 1999.0, success=False)
+    away = [ended(name, 0, 500.0, transfer=True) for name in ("grace", "ppo-true")]
+    for carried, quoted in ((Oracle(), False), (Oracle(steps=200), True)):
+        for each in standings(away, ("grace", "ppo-true"), Oracle(steps=200), carried):
+            assert each.last is not None
+            assert (each.last.of_returns is not None) == quoted  # a task's limit holds at home alone
     items = [Demonstration(Trajectory(np.zeros((4, 1)), rewards=np.array([1.0, 2.0, 4.0])), "expert")]
     found = Oracle.of(Demonstrations(Metadata("vector"), tuple(items)), steps=2)
     assert (found.experts, found.steps) == (3.0, 2)
@@ -210,7 +215,7 @@ def test_experts_of_one_environment_say_nothing_of_another() -> None:
     ]
     for transfer, learnt in ((False, True), (True, False)):
         outcomes = [replace(each, outcomes=(replace(each.outcomes[0], transfer=transfer),)) for each in results]
-        grace, _ = standings(outcomes, ("grace", "ppo-true"), Oracle(10.0))
+        grace, _ = standings(outcomes, ("grace", "ppo-true"), Oracle(10.0, steps=7))
         assert (grace.last is not None and grace.last.of_returns is not None) is learnt
         assert ("nothing says when it has learnt there" in grace.note) is not learnt
 
@@ -321,8 +326,8 @@ def test_what_an_earlier_version_used_is_unknown() -> None:
 
 def test_what_ran_is_told_once_and_by_run_if_runs_differ() -> None:
     def run(method: str, seed: int, writer: str, versions: str) -> JobResult:
-        one = ended(method, seed, 1.0, learner="PPO with 8 environments")
-        return replace(one, used=Used(writer=writer), versions=versions)
+        trains = {"steps": 0} if method == "bc" else {"learner": "PPO with 8 environments"}
+        return replace(ended(method, seed, 1.0, versions=versions, **trains), used=Used(writer=writer))
 
     results = [run("grace", 0, "synthesis", "a 1"), run("grace", 1, "synthesis", "a 2"), run("bc", 0, "", "a 1")]
     assert ran_of(results, Settings(Comparison(), Config())) == [
@@ -334,6 +339,11 @@ def test_what_ran_is_told_once_and_by_run_if_runs_differ() -> None:
     lines = ran_of(model, Settings(Comparison(tuned=("bc.epochs=3",)), Config()))
     assert lines[0] == "programs by: synthesis (grace 0 1); llm (Qwen) (eureka 0)"
     assert lines[2] == "changed settings: bc.epochs=3"
+    resumed = [*results, ended("gail", 0, 1.0)]  # by an earlier version
+    assert ran_of(resumed, Settings(Comparison(), Config()))[1:] == [
+        f"learner in {HOPPER}: PPO with 8 environments (grace 0 1); unknown (gail 0)",
+        "versions: a 1 (grace 0, bc 0); a 2 (grace 1); unknown (gail 0)",
+    ]
 
 
 def test_what_an_earlier_version_did_not_keep_is_left_out() -> None:
@@ -355,9 +365,11 @@ def test_texts_of_others_are_only_texts_in_tables() -> None:
     results = [ended("grace", 0, 1.0, environment=name), JobResult("bc", 0, failure=name)]
     text = markdown(Settings(Comparison(), Config()), standings(results, ("grace", "bc"), Oracle()), (name,))
     assert [line for line in text.splitlines() if line.startswith("#")] == [
-        r"## a ## b | \<img src=x> \[c](d) \x1b\[2J\u202e"
+        r"## a ## b | \<img src=x> \[c](d) \\x1b\[2J\\u202e"
     ]
     assert r"- a ## b | \<img" in text
+    escaped = markdown(Settings(Comparison(), Config()), (), (r"\<img src=x> \[c](d)",))
+    assert r"- \\\<img src=x> \\\[c](d)" in escaped
     for written in (text, csv_text(results), plot(name, [Line(name, ())])):
         assert all(sign.isprintable() or sign == "\n" for sign in written)
     assert len(csv_text(results).splitlines()) == 3

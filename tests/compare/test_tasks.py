@@ -91,7 +91,7 @@ def test_searches_and_the_true_reward_without_demonstrations(task: Path, tmp_pat
     assert re.search(r"^- random actions score \d+\.\d+ \(mean of 100 episodes\)$", table, re.MULTILINE)
     assert "| random ahead of | common seeds | score, last policies | score, favourites |" in table
     assert "## What each method used" in table
-    assert "## What ran\n\n- programs by: synthesis\n- learner in CartPole-v1: PPO with 2 environments of" in table
+    assert "## What ran\n\n- programs by: synthesis\n- learner in CartPole-v1: PPO with n_envs 2, n_steps" in table
     assert re.search(r"^- versions: grace-irl \S+, Python .*stable-baselines3 \d", table, re.MULTILINE)
     assert f"| eureka | 1 | 4 | 4 | 0 | 0 | 0 | {EUREKA} | {STEPS} | {EUREKA + STEPS} |" in table
     assert f"| ppo-true | 1 | 0 | 0 | 0 | 0 | 0 | 0 | {STEPS} | {STEPS} | 0 |" in table

@@ -216,12 +216,27 @@ def test_all_rounds_together_round_up_once(rollout: int, expected: list[int], tm
     assert [steps for steps, _, _ in learner.trained] == expected
 
 
+def test_rounds_that_are_added_on_the_way_have_their_whole_share(tmp_path: Path) -> None:
+    learner = Rolling(30)
+    learner.fail_at, flags = 2, {**FLAGS, "expand.rounds": 2}  # the second training
+    with pytest.raises(KeyboardInterrupt):
+        start(resolve(flags=flags), tmp_path / "run", parts(), learner)
+    learner.fail_at = -1
+    resume(tmp_path / "run", {"expand.rounds": 4}, parts=parts(), learner=learner)
+    assert [steps for steps, _, _ in learner.trained] == [60, 30, 30, 30]  # 51 of 60; then 16, 21 and 20 of 25
+
+
 def test_further_rounds_have_steps_of_their_own(tmp_path: Path) -> None:
     learner = Rolling(20)
     run = begun(tmp_path / "run", learner, **{"expand.rounds": 2})
     assert [steps for steps, _, _ in learner.trained] == [60, 60]
     resume(run.folder, {"expand.rounds": 4}, parts=parts(), learner=learner)
-    assert [steps for steps, _, _ in learner.trained] == [60, 60, 40, 40]
+    assert [steps for steps, _, _ in learner.trained] == [
+        60,
+        60,
+        20,
+        20,
+    ]  # shares of 25, and 19 and 14 of them are done
 
 
 def test_the_programs_of_the_last_search_come_first(tmp_path: Path) -> None:

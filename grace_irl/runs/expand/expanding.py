@@ -148,7 +148,9 @@ class Expanding:
         shaped, before = bool(this.shaped), this
         reward = self._folder / this.shaped if shaped else run.reward_path
         learnt = self._train(this, reward, done)
-        this = replace(this, policy=self._named(learnt.policy), trained_on=self._named(reward), steps=learnt.steps)
+        over = max(learnt.steps - self._steps(this.number, this.over), 0)
+        this = replace(this, policy=self._named(learnt.policy), trained_on=self._named(reward))
+        this = replace(this, steps=learnt.steps, over=over)
         this = self._played(this, run)
         if this.changed:
             run = self._search(this.number, run)
@@ -204,23 +206,23 @@ class Expanding:
             on = self._favourite(done, reward).policy
         initial = self._folder / on if on else None
         place, seed = place_of(self._folder, this.number), self._seed(this.number, 0)
-        return self._learner.train(reward, self._steps(this.number, done), seed, place / "training", initial)
+        steps = self._steps(this.number, this.over)
+        return self._learner.train(reward, steps, seed, place / "training", initial)
 
     def _named(self, path: Path) -> str:
         return str(path.relative_to(self._folder))
 
-    def _steps(self, number: int, done: Sequence[Round]) -> int:
-        """Number of environment steps in a round. All rounds together have `config.expand.steps`.
+    def _steps(self, number: int, over: int) -> int:
+        """Number of environment steps to ask for in a round.
 
-        The learner may have rounded the steps of earlier rounds up. This round then has as many steps less. A surplus
-        of a whole round or more is not taken off: the user has raised the number of rounds, or a rollout is longer than
-        a round.
+        It is the round's share of `config.expand.steps`, without the steps that the round before had too many
+        (`Round.over`). So all rounds together are rounded up to whole rollouts once. If a rollout is longer than a
+        round, each round has a rollout of its own.
         """
         settings = self._config.expand
         upto = (0, *ends(settings.steps, settings.rounds, settings.growth))
         share = upto[number] - upto[number - 1]
-        surplus = sum(each.steps for each in done) - upto[number - 1]
-        return share - surplus if 0 < surplus < share else max(share, 1)
+        return share - over if 0 < over < share else max(share, 1)
 
     def _seed(self, number: int, purpose: int) -> int:
         sequence = np.random.SeedSequence((self._config.seed, number, purpose))

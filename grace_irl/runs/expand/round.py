@@ -46,6 +46,8 @@ class Round:
         stalled: whether learning stalled although the reward separates rollouts from experts (`expanding.stalls`).
         policy: file of the policy; "" in round 0.
         steps: environment steps of training in this round.
+        over: number of these steps that were not asked for, because the learner trains for whole rollouts. The next
+            round has as many steps less.
         rollouts: number of episodes that the trained policy played.
         alike: number of rollouts that look like an expert's trajectory. They do not become negatives.
         new_accuracy, new_fitness: accuracy and fitness of the reward from the last search before this round, measured
@@ -70,6 +72,7 @@ class Round:
     stalled: bool = False
     policy: str = ""
     steps: int = 0
+    over: int = 0
     rollouts: int = 0
     alike: int = 0
     new_accuracy: float | None = None
