@@ -33,6 +33,8 @@ _PROGRAM = re.compile(r"[0-9a-f]{16}")
 _NAME = re.compile(rf"({SHORT}|{FULL})-[0-9]{{1,9}}")
 MODULES = "modules"
 """Part of a task's content with digests of the modules that the task names; missing if the task names no module."""
+WORDS = ("text", "scored", "shows_score")
+"""Parts of a task that only prompts contain. They affect no training."""
 _CODE = ("env", "score")  # parts of a task that may name a Python file
 
 
@@ -186,7 +188,7 @@ class RecordedTrainings:
         return len(self.trainings)
 
     def require(self, plan: TrainingPlan) -> None:
-        """Check that these trainings match the plan of a run.
+        """Check that these trainings match the plan of a run. Parts of the task that only prompts contain may differ.
 
         Raises:
             InputError: there are no trainings and no failures, a training is missing, or something differs from the
@@ -197,7 +199,7 @@ class RecordedTrainings:
                 "no trainings in it",
                 "a recording that grace-irl export made of a run that trained its policies, or that run's folder",
             )
-        if other := changes(self.task, plan.digests):
+        if other := [name for name in changes(self.task, plan.digests) if name not in WORDS]:
             self._refuse(
                 f"its trainings are of another task than {plan.task} here: different in {', '.join(other)[:200]}",
                 "the same task and the same code (--task)",

@@ -19,7 +19,7 @@ from grace_irl.propose.protocol import Parent, Prompt, Step
 from grace_irl.runs.config import resolve
 from grace_irl.search.protocol import Request, Result
 from grace_irl.tasks.facts import facts_of
-from grace_irl.tasks.operators import operators
+from grace_irl.tasks.operators import ASKED, PLAN, operators
 from grace_irl.tasks.task import Task
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.tasks.test_policy_evaluator import TASK, UP
@@ -54,6 +54,47 @@ def test_a_repair_asks_for_the_program_that_the_task_needs(sees: str, contract: 
     assert "line 7" in prompt.user
     assert "cannot be used" in prompt.user
     assert TIPS not in prompt.user
+
+
+DESIGNS = [name for name in ASKED if name not in ("initialise", "plan")]
+
+
+@pytest.mark.parametrize("operator", DESIGNS)
+def test_a_design_shows_parents_then_ancestors_with_results_and_ends_with_its_request(operator: str) -> None:
+    numbers = (0.25, 0.5, 0.75)  # of two parents and an ancestor
+    known = []
+    for number in numbers:
+        program = InProcessSandbox().inspect(UP).program(UP.replace("abs(float", f"{number} * abs(float"))
+        known.append(Parent(replace(program, id=f"p{number}"), Evaluation("ok", score=100 * number)))
+    request = Request(7, operator, ("p0.25", "p0.5"), 0, ancestors=("p0.75",))
+    user = prompter(TASK).write(request, known).user
+    places = [user.index(text) for n in numbers for text in (f"{n} * abs(float", f"\nScore {100 * n:g}\n")]
+    assert places == sorted(places)
+    assert [line for line in user.splitlines() if line.startswith("# Reward")] == [
+        *("# Reward 1", "# Reward 2", "# Reward 3")
+    ]
+    assert user.endswith(f"# Your task\n{ASKED[operator]}")
+
+
+def test_each_design_asks_for_something_else() -> None:
+    assert len(set(ASKED.values())) == len(ASKED)
+
+
+def test_a_plan_shows_the_programs_whose_components_it_must_not_repeat() -> None:
+    writer, parent = prompter(TASK), replace(failed(), evaluation=Evaluation("ok", score=2.0))
+    first = writer.write(Request(0, "plan"), [])
+    later = writer.write(Request(4, "plan", ancestors=("a",)), [parent])
+    assert UP.strip() not in first.user
+    assert UP.strip() in later.user
+    for prompt in (first, later):
+        assert prompt.user.endswith(PLAN)
+        assert "ONE component that none of the programs above, if there are any, has" in prompt.user
+
+
+def test_the_path_of_a_first_program_is_a_change_of_structure() -> None:
+    good = replace(failed(), evaluation=Evaluation("ok", score=2.0))
+    user = prompter(TASK).write(Request(0, "path", ("a",), 0), [good]).user
+    assert user.endswith(ASKED["structure"])
 
 
 def test_tips_on_results_stand_beside_results() -> None:
