@@ -5,6 +5,7 @@
     python benchmarks/policy_search.py search --task reacher --seeds 1 --programs 80
     python benchmarks/policy_search.py recorded --task reacher          # the programs of a large model, 24 each
     python benchmarks/policy_search.py table --task reacher
+    python benchmarks/policy_search.py remarks --task reacher           # spreads, and winners beside rewards by hand
     python benchmarks/policy_search.py depths --task snake              # scores of FORGE's programs by depth
     python benchmarks/policy_search.py overhead --task reacher --programs 80
 
@@ -50,6 +51,7 @@ from policy_searches.results import (
     folder_of,
     recorded,
     references,
+    remarks,
     table,
     told,
 )
@@ -119,7 +121,7 @@ def settings(name: str, programs: int) -> Sequence[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("verb", choices=("references", "search", "recorded", "table", "depths", "overhead"))
+    parser.add_argument("verb", choices=("references", "search", "recorded", "table", "remarks", "depths", "overhead"))
     parser.add_argument("--task", default="reacher", help="name or file of the task (default reacher)")
     parser.add_argument("--seeds", type=int, default=3, help="search seeds (default 3)")
     parser.add_argument("--methods", default=",".join(NAMES), help="searches, by comma (default all)")
@@ -155,6 +157,8 @@ def main() -> None:
             if judged := again["opinions"]:
                 rank = spearmanr(*zip(*judged, strict=True))
                 print(f"  opinions and scores of {len(judged)} programs: {rank.statistic:+.2f}, p = {rank.pvalue:.2f}")
+    elif options.verb == "remarks":
+        print(remarks(task, options.programs))
     elif options.verb == "depths":
         print(depths([each.depths for each in finished(task, options.programs).values() if each.depths]))
     elif options.verb == "overhead":
@@ -266,11 +270,19 @@ def replayed(task: Task, named: str, path: Path, folder: Path, workers: int) -> 
     return {
         "recording": path.stem,
         "programs": run.programs,
+        "requests": run.calls,
+        "calls": calls(folder / "run"),
         "score": run.best.fitness,
         "fresh": scores,
         "source": run.best.source,
         "opinions": opinions(folder / "run"),
     }
+
+
+def calls(folder: Path) -> int:
+    """The number of a model's answers in a run: programs, repairs, descriptions and opinions."""
+    with opened(folder) as (store, _):
+        return sum(1 for _ in store.proposals())
 
 
 def opinions(folder: Path) -> list[tuple[float, float]]:

@@ -34,7 +34,7 @@ class Found:
         score: the score of its best program in the search.
         fresh: scores of the trainings on this program with `FRESH` seeds.
         source: the source of this program.
-        requests: number of requests for programs; 0 if it was not recorded.
+        requests: number of requests for programs; 0 for as many as the benchmark asked for.
         depths: of FORGE, the scores of the programs of each depth, from depth 0; () if they were not recorded.
     """
 
@@ -96,24 +96,64 @@ def told(scores: Sequence[float]) -> str:
 def table(task: Task, names: Sequence[str], programs: int) -> str:
     """The table of all finished runs of a task with a number of programs, in Markdown."""
     rows = [
-        "| reward | trained programs | score in the search | fresh, mean | median | beside random | beside the score "
-        "| fresh scores by seed |",
-        "|---|---|---|---|---|---|---|---|",
+        "| reward | requests | trained programs | score in the search | fresh, mean | median | beside random "
+        "| beside the score | fresh scores by seed |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     by_hand = references(task)
     score = by_hand.get("score")
     done = finished(task, programs)
     runs = {name: [each for (search, _), each in sorted(done.items()) if search == name] for name in names}
     control = [each.fresh for each in runs.get("random", [])]
-    rows += [_row(name, (), [], [scores], [], None) for name, scores in by_hand.items()]
+    rows += [_row(name, "", (), [], [scores], [], None) for name, scores in by_hand.items()]
     for name, found in runs.items():
         if found:
+            asked = ", ".join(str(each.requests or programs) for each in found)
             counts, searches = [each.programs for each in found], [each.score for each in found]
             beside = control if name != "random" else []
-            rows.append(_row(name, counts, searches, [each.fresh for each in found], beside, score))
+            rows.append(_row(name, asked, counts, searches, [each.fresh for each in found], beside, score))
     for name, one in recorded(task).items() if programs == PROGRAMS else ():
-        rows.append(_row(name, [one["programs"]], [one["score"]], [one["fresh"]], [], score))
+        asked = f"{one['requests']} ({one['calls']} calls)"
+        rows.append(_row(name, asked, [one["programs"]], [one["score"]], [one["fresh"]], [], score))
     return "\n".join(rows)
+
+
+def remarks(task: Task, programs: int) -> str:
+    """Lines on the winners of all finished searches of a task with a number of programs.
+
+    They compare the spread over seeds with that over searches, and the winners with the rewards by hand. A winner is
+    shown to be worse if Welch's 95 % interval over the fresh trainings, without correction, lies below 0.
+    """
+    found = sorted(finished(task, programs).values(), key=lambda each: (each.seed, each.search))
+    by_search: dict[str, list[float]] = {}
+    by_seed: dict[int, list[float]] = {}
+    winners: dict[str, list[str]] = {}
+    for each in found:
+        by_search.setdefault(each.search, []).append(float(np.mean(each.fresh)))
+        by_seed.setdefault(each.seed, []).append(float(np.mean(each.fresh)))
+        winners.setdefault(each.source, []).append(f"{each.search} at seed {each.seed}")
+    lines = [
+        f"standard deviations of fresh means: {_spread(by_search)} over seeds, {_spread(by_seed)} over searches",
+        *(f"the same winner: {', '.join(each)}" for each in winners.values() if each[1:]),
+    ]
+    for name, scores in references(task).items():
+        above = [each for each in found if np.mean(each.fresh) > np.mean(scores)]
+        worse = [each for each in found if _welch(each.fresh, scores).confidence_interval(0.95).high < 0]
+        better = [each for each in found if _welch(each.fresh, scores).confidence_interval(0.95).low > 0]
+        seeds = ", ".join(f"{sum(each.seed == seed for each in worse)} at seed {seed}" for seed in by_seed)
+        lines.append(
+            f"{name}: {len(above)} of {len(found)} winners have a higher mean; {len(better)} are shown to be better, "
+            f"{len(worse)} to be worse ({seeds})"
+        )
+    lowest = min(found, key=lambda each: np.mean(each.fresh))
+    lines.append(f"lowest winner: {np.mean(lowest.fresh):.3f} ({lowest.search} at seed {lowest.seed})")
+    return "\n".join(lines)
+
+
+def _spread(groups: Mapping[Any, Sequence[float]]) -> str:
+    """The smallest and the largest standard deviation within groups of several numbers."""
+    found = [float(np.std(each, ddof=1)) for each in groups.values() if len(each) > 1]
+    return f"{min(found):.2f} to {max(found):.2f}" if found else "-"
 
 
 def depths(runs: Sequence[Sequence[Sequence[float]]]) -> str:
@@ -138,6 +178,7 @@ def depths(runs: Sequence[Sequence[Sequence[float]]]) -> str:
 
 def _row(
     name: str,
+    asked: str,
     programs: Sequence[int],
     searches: Sequence[float],
     fresh_scores: Sequence[Sequence[float]],
@@ -148,6 +189,7 @@ def _row(
 
     Args:
         name: name of the search, or of a reward by hand.
+        asked: number of requests for programs, for each search seed; "" without any.
         programs: number of trained programs, for each search seed.
         searches: score in the search, for each search seed.
         fresh_scores: scores of fresh trainings, for each search seed.
@@ -165,7 +207,7 @@ def _row(
     beside = _difference(ttest_rel(one, others) if len(means) > 1 else _welch(one, others)) if others else "-"
     ahead = _difference(_welch(one, score)) if score and searches else "-"
     mean = f"{np.mean(means):.3f} ± {half:.3f}"
-    return f"| {name} | {counts} | {shown} | {mean} | {median:.3f} | {beside} | {ahead} | {raw} |"
+    return f"| {name} | {asked or '-'} | {counts} | {shown} | {mean} | {median:.3f} | {beside} | {ahead} | {raw} |"
 
 
 def _welch(one: Sequence[float], other: Sequence[float]) -> Any:
