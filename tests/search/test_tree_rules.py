@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from grace_irl.evaluate.evaluation import Bar
+from grace_irl.runs.config import settings_of
 from grace_irl.search.protocol import Request, Result, Wait
 from grace_irl.search.tree import Rule, TreeSearch, TreeSettings
 from grace_irl.testing.searches import drive
@@ -80,3 +81,8 @@ def test_a_virtual_loss_waits_for_initial_nodes() -> None:
     assert isinstance(search.ask(), Wait)
     search.tell(broken(second))
     assert isinstance(search.ask(), Request)
+
+
+def test_an_expansion_waits_for_the_last_one_unless_a_user_asks_for_a_virtual_loss() -> None:
+    assert not TreeSettings().virtual_loss
+    assert not settings_of("rf-agent")["tree.virtual_loss"].default

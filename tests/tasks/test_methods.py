@@ -205,12 +205,13 @@ def make():
 
 
 @pytest.mark.slow
-def test_records_are_states_of_a_task(task: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", sorted(SMALL))
+def test_records_are_states_of_a_task(method: str, task: Path, tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(RECORDS)
     kept = [line for line in TASK.splitlines() if not line.startswith("fields")]
     task.write_text("\n".join(kept).replace('"CartPole-v1"', '"own.py:make"'))
     folder = tmp_path / "run"
-    assert main(["fit", "--method", "forge", "--task", str(task), *SMALL["forge"], "--out", str(folder)]) == 0
+    assert main(["fit", "--method", method, "--task", str(task), *SMALL[method], "--out", str(folder)]) == 0
     source = (folder / "reward.py").read_text()
     assert 'state["place"]' in source or 'state["tilt"]' in source
     assert len(stored(folder)[0]) >= 2

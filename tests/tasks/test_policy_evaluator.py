@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 
@@ -97,6 +98,9 @@ def test_a_score_is_that_of_the_best_evaluation_of_each_training(up: tuple[Path,
     assert found.score == found.metrics["best"] == pytest.approx(sum(max(each) for each in scores) / 2)
     assert found.metrics["last"] == pytest.approx(sum(each[-1] for each in scores) / 2)
     assert found.metrics["steps"] == 2 * 256
+    bests = [run["curve"][int(np.argmax(each))] for run, each in zip(runs, scores, strict=True)]
+    assert found.metrics["length"] == pytest.approx(np.mean([point["length"] for point in bests]))
+    assert found.metrics["return"] == pytest.approx(np.mean([point["mean"] for point in bests]))
     assert runs[0]["seed"] != runs[1]["seed"]
     assert len(list((folder / TRAININGS).glob("*/full-*/result.json"))) == 2
     json.dumps(found.evidence)
