@@ -3,8 +3,9 @@
     python benchmarks/policy_search.py references --task reacher        # rewards by hand, five seeds each
     python benchmarks/policy_search.py search --task reacher --seeds 3  # every search, 32 programs each
     python benchmarks/policy_search.py search --task reacher --seeds 1 --programs 80
+    python benchmarks/policy_search.py search --task snake --ablations  # RF-Agent and FORGE without one of their parts
     python benchmarks/policy_search.py recorded --task reacher          # the programs of a large model, 24 each
-    python benchmarks/policy_search.py table --task reacher
+    python benchmarks/policy_search.py table --task reacher             # with --ablations, beside the whole searches
     python benchmarks/policy_search.py remarks --task reacher           # spreads, and winners beside rewards by hand
     python benchmarks/policy_search.py depths --task snake              # scores of FORGE's programs by depth
     python benchmarks/policy_search.py overhead --task reacher --programs 80
@@ -75,6 +76,21 @@ ROOM = 10
 """Requests of FORGE, at most, for each program that it trains: its pairs often bring the same program again."""
 NAMES = ("random", "rf-agent", "forge", "eureka", "revolve", "policy-evolution", "map-elites")
 """The methods of the searches."""
+ABLATIONS: Mapping[str, tuple[str, Sequence[str]]] = {
+    "forge-no-engineer": ("forge", ("forge.first={programs}", "forge.rounds=0")),
+    "forge-no-planner": ("forge", ("forge.planner=false",)),
+    "forge-pairs-at-random": ("forge", ("forge.choice=uniform",)),
+    "rf-agent-depth-first": ("rf-agent", ("tree.rule=depth-first",)),
+    "rf-agent-breadth-first": ("rf-agent", ("tree.rule=breadth-first",)),
+    "rf-agent-greedy": ("rf-agent", ("tree.rule=greedy",)),
+    "rf-agent-no-structure": ("rf-agent", ('tree.actions="0,1,1,1,1"',)),
+    "rf-agent-no-weights": ("rf-agent", ('tree.actions="1,0,1,1,1"',)),
+    "rf-agent-no-crossover": ("rf-agent", ('tree.actions="1,1,0,1,1"',)),
+    "rf-agent-no-path": ("rf-agent", ('tree.actions="1,1,1,0,1"',)),
+    "rf-agent-no-different": ("rf-agent", ('tree.actions="1,1,1,1,0"',)),
+}
+"""Searches without one of their parts: method, and settings for a number of programs. FORGE's Engineer makes all
+programs but the first ones; in the paper's table 3, leaving it out is "without selective evolution"."""
 REACHED = "float(np.hypot(next_state[8], next_state[9]))"
 REFERENCES: Mapping[str, Mapping[str, str]] = {
     "reacher": {
@@ -100,6 +116,9 @@ REFERENCES: Mapping[str, Mapping[str, str]] = {
 
 def settings(name: str, programs: int) -> Sequence[str]:
     """The settings of a search for a number of programs, eight at a time."""
+    if name in ABLATIONS:
+        method, own = ABLATIONS[name]
+        return (*settings(method, programs), *(each.format(programs=programs) for each in own))
     rounds = programs // 8
     return {
         "random": (f"random.programs={programs}",),
@@ -125,13 +144,14 @@ def main() -> None:
     parser.add_argument("--task", default="reacher", help="name or file of the task (default reacher)")
     parser.add_argument("--seeds", type=int, default=3, help="search seeds (default 3)")
     parser.add_argument("--methods", default=",".join(NAMES), help="searches, by comma (default all)")
+    parser.add_argument("--ablations", action="store_true", help="the searches without one of their parts")
     parser.add_argument("--programs", type=int, default=PROGRAMS, help=f"of each search (default {PROGRAMS})")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="trainings at once (default: cores)")
     parser.add_argument("--out", type=Path, default=Path("out/policy-search"), help="where all runs are kept")
     options = parser.parse_args()
     task = read_task(options.task)
     place = options.out / task.name
-    names = options.methods.split(",")
+    names = list(ABLATIONS) if options.ablations else options.methods.split(",")
     if options.verb == "references":
         FINISHED.mkdir(exist_ok=True)
         for name, expression in REFERENCES[task.name].items():
@@ -158,9 +178,10 @@ def main() -> None:
                 rank = spearmanr(*zip(*judged, strict=True))
                 print(f"  opinions and scores of {len(judged)} programs: {rank.statistic:+.2f}, p = {rank.pvalue:.2f}")
     elif options.verb == "remarks":
-        print(remarks(task, options.programs))
+        print(remarks(task, names, options.programs))
     elif options.verb == "depths":
-        print(depths([each.depths for each in finished(task, options.programs).values() if each.depths]))
+        runs = finished(task, options.programs).values()
+        print(depths([each.depths for each in runs if each.search == "forge" and each.depths]))
     elif options.verb == "overhead":
         shutil.rmtree(place / "one", ignore_errors=True)
         begun = time.monotonic()
@@ -172,7 +193,8 @@ def main() -> None:
             share = took / (took + trained * training)
             print(f"| {name} | {trained} | {took:.1f} | {share:.2%} |", flush=True)
     else:
-        print(table(task, names, options.programs))
+        wholes = {name: ABLATIONS[name][0] for name in names if name in ABLATIONS}
+        print(table(task, (*dict.fromkeys(wholes.values()), *names), options.programs, wholes))
 
 
 def reward(expression: str) -> str:
@@ -210,7 +232,7 @@ def searched(task: Task, name: str, seed: int, place: Path, options: argparse.Na
     source, score = run.best.source, run.best.fitness
     known = next((each.fresh for each in finished(task, programs).values() if each.source == source), None)
     scores = known or fresh(task, source, folder, workers)
-    by_depth = scores_of_depths(folder / "run") if name == "forge" else ()
+    by_depth = scores_of_depths(folder / "run") if name.startswith("forge") else ()
     return Found(name, seed, run.programs, run.seconds, score, scores, source, run.calls, by_depth)
 
 
@@ -223,7 +245,7 @@ def completed(
         own = (named, f"policy.trainings={options.workers}", f"search.lag={programs}", *settings(name, programs))
         try:  # the time is up before the first training, so that trainings can be taken over
             grace_irl.fit(
-                method=name,
+                method=ABLATIONS[name][0] if name in ABLATIONS else name,
                 out=folder,
                 seed=seed,
                 workers=options.workers,

@@ -93,38 +93,48 @@ def told(scores: Sequence[float]) -> str:
     return f"{values.mean():.3f} ± {half:.3f} ({', '.join(f'{value:.2f}' for value in sorted(values))})"
 
 
-def table(task: Task, names: Sequence[str], programs: int) -> str:
-    """The table of all finished runs of a task with a number of programs, in Markdown."""
+def table(task: Task, names: Sequence[str], programs: int, wholes: Mapping[str, str]) -> str:
+    """The table of all finished runs of a task with a number of programs, in Markdown.
+
+    Args:
+        task: the task.
+        names: names of the searches.
+        programs: number of programs of a search.
+        wholes: by the name of a search without one of its parts, the name of the whole search. If there are any,
+            differences are from the whole search, else from random search.
+    """
     rows = [
-        "| reward | requests | trained programs | score in the search | fresh, mean | median | beside random "
-        "| beside the score | fresh scores by seed |",
+        f"| reward | requests | trained programs | score in the search | fresh, mean | median "
+        f"| beside {'the whole search' if wholes else 'random'} | beside the score | fresh scores by seed |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     by_hand = references(task)
     score = by_hand.get("score")
     done = finished(task, programs)
     runs = {name: [each for (search, _), each in sorted(done.items()) if search == name] for name in names}
-    control = [each.fresh for each in runs.get("random", [])]
+    others = {name: wholes.get(name, "" if wholes or name == "random" else "random") for name in names}
     rows += [_row(name, "", (), [], [scores], [], None) for name, scores in by_hand.items()]
     for name, found in runs.items():
         if found:
             asked = ", ".join(str(each.requests or programs) for each in found)
             counts, searches = [each.programs for each in found], [each.score for each in found]
-            beside = control if name != "random" else []
+            seeds = {each.seed for each in found}
+            beside = [each.fresh for each in runs.get(others[name], []) if each.seed in seeds]
             rows.append(_row(name, asked, counts, searches, [each.fresh for each in found], beside, score))
-    for name, one in recorded(task).items() if programs == PROGRAMS else ():
+    for name, one in recorded(task).items() if programs == PROGRAMS and not wholes else ():
         asked = f"{one['requests']} ({one['calls']} calls)"
         rows.append(_row(name, asked, [one["programs"]], [one["score"]], [one["fresh"]], [], score))
     return "\n".join(rows)
 
 
-def remarks(task: Task, programs: int) -> str:
+def remarks(task: Task, names: Sequence[str], programs: int) -> str:
     """Lines on the winners of all finished searches of a task with a number of programs.
 
     They compare the spread over seeds with that over searches, and the winners with the rewards by hand. A winner is
     shown to be worse if Welch's 95 % interval over the fresh trainings, without correction, lies below 0.
     """
-    found = sorted(finished(task, programs).values(), key=lambda each: (each.seed, each.search))
+    found = [each for (name, _), each in finished(task, programs).items() if name in names]
+    found.sort(key=lambda each: (each.seed, each.search))
     by_search: dict[str, list[float]] = {}
     by_seed: dict[int, list[float]] = {}
     winners: dict[str, list[str]] = {}
@@ -193,7 +203,7 @@ def _row(
         programs: number of trained programs, for each search seed.
         searches: score in the search, for each search seed.
         fresh_scores: scores of fresh trainings, for each search seed.
-        control: those of random search; none to leave the difference out.
+        control: those of random search or of the whole search; none to leave the difference out.
         score: those of the task's score as a reward; None to leave the difference out.
     """
     means = [float(np.mean(each)) for each in fresh_scores]
