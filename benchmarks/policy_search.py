@@ -112,6 +112,9 @@ REFERENCES: Mapping[str, Mapping[str, str]] = {
     "acrobot": {"native": ""},
 }
 """Rewards by hand: expressions in state, action and next_state; "" for the environment's own reward."""
+LONGER = PROGRAMS + 1
+LONG = f"native, {LONGER} times as long"
+"""The environment's own reward with as many steps as a search and one training on its winner have together."""
 
 
 def settings(name: str, programs: int) -> Sequence[str]:
@@ -154,9 +157,11 @@ def main() -> None:
     names = list(ABLATIONS) if options.ablations else options.methods.split(",")
     if options.verb == "references":
         FINISHED.mkdir(exist_ok=True)
-        for name, expression in REFERENCES[task.name].items():
+        for name, expression in (REFERENCES[task.name] | {LONG: ""}).items():
             if (scores := references(task).get(name)) is None:
-                scores = fresh(task, reward(expression), place / "references" / name.replace("/", " "), options.workers)
+                times = LONGER if name == LONG else 1
+                folder = place / "references" / name.replace("/", " ")
+                scores = fresh(task, reward(expression), folder, options.workers, times=times)
                 append(BY_HAND, {"task": task.name, "reward": name, "fresh": scores})
             print(f"{name}: {told(scores)}", flush=True)
     elif options.verb == "search":
@@ -205,12 +210,14 @@ def reward(expression: str) -> str:
     return f"{head}        return {expression}\n"
 
 
-def fresh(task: Task, source: str, folder: Path, workers: int, seeds: Sequence[int] = FRESH) -> list[float]:
-    """The scores of the best evaluations of fresh trainings on a reward."""
+def fresh(
+    task: Task, source: str, folder: Path, workers: int, seeds: Sequence[int] = FRESH, *, times: int = 1
+) -> list[float]:
+    """The scores of the best evaluations of fresh trainings on a reward, `times` as long as the task says."""
     places = [folder / f"fresh-{seed}" for seed in seeds]
     with LocalExecutor(workers) as executor:
         futures = [
-            executor.submit(job(task, place, source, seed, task.steps, task.evaluations))
+            executor.submit(job(task, place, source, seed, times * task.steps, task.evaluations))
             for place, seed in zip(places, seeds, strict=True)
             if result_of(place) is None
         ]
