@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -162,7 +163,7 @@ def _show_run(
     out.print(_programs_table(kept[:top], best, account))
     if len(front) > 1:
         out.print(table_of(front_figures(front)))
-    for remark in dict.fromkeys(each for record in kept[:top] for each in account.cautions(record.evaluation)):
+    for remark in remarks_of(kept[:top], account):
         say(remark)
     if (reason := store.meta("label_reason")) and store.trajectories():
         say(f"label rule {store.meta('label')}: {reason}")
@@ -209,6 +210,17 @@ def _spent(spent: Spending) -> str:
         words.append(f"cost {spent.cost:.4g} ({each['cost']:.4g} per call)")
     words.append(f"{spent.seconds:.1f} s of calls ({each['seconds']:.1f} per call)")
     return "; ".join(words)
+
+
+def remarks_of(records: Sequence[Record], account: Account) -> list[str]:
+    """Remarks of an account on programs. If a remark does not hold for all of them, it names its programs."""
+    found: dict[str, list[str]] = {}
+    for record in records:
+        for remark in dict.fromkeys(account.cautions(record.evaluation)):
+            found.setdefault(remark, []).append(record.program.id)
+    return [
+        remark if len(names) == len(records) else f"{', '.join(names)}: {remark}" for remark, names in found.items()
+    ]
 
 
 def _programs_table(records: list[Record], best: str, account: Account) -> Table:

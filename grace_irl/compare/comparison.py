@@ -14,8 +14,10 @@ from typing import Any
 from grace_irl.atomic import write_atomically
 from grace_irl.compare.contest import Contest, require_cleanable, require_searchable
 from grace_irl.compare.dispatch import Listener, run_jobs
+from grace_irl.compare.fitted import Fitted
 from grace_irl.compare.folder import ComparisonFolder, JobResult, read_curve, read_result
 from grace_irl.compare.settings import (
+    ORACLE,
     OURS,
     Settings,
     authorised_settings,
@@ -388,7 +390,8 @@ def _check(method: PolicyMethod, problem: PolicyProblem, contest: Contest) -> No
     try:
         method.check(problem)
     except InputError as error:
-        if contest.demonstrations.items:
+        trained = method.name == ORACLE or (isinstance(method, Fitted) and not method.separates)
+        if trained or contest.demonstrations.items:
             raise
         raise InputError(
             f"method {method.name!r} needs demonstrations; expected --demos PATH…, or only methods without, "

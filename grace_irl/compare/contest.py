@@ -16,6 +16,7 @@ from grace_irl.compare.fitted import Fitted
 from grace_irl.compare.folder import ComparisonFolder
 from grace_irl.compare.settings import ORACLE, OURS, Settings, is_search, require_task_alone, tuned
 from grace_irl.config import Config, SandboxConfig
+from grace_irl.demos.components import in_order
 from grace_irl.demos.label_rule import RuleChoice, choose_rule, earlier_rule, with_rule
 from grace_irl.demos.split import draw, split
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata
@@ -135,7 +136,7 @@ def require_searchable(
         if served and model is not None:
             config = config.model_copy(update={"model": model})
         problem = new_labelling(config, demonstrations).problem()
-        require_readable(programs_of(config.proposer.start_from, method_of(config).width(config)), problem)
+        require_readable(programs_of(config.proposer.start_from, method_of(config).width(config)), config, problem)
         config = proposers.checked(config, problem, note)
         model = config.model if served else model
 
@@ -211,6 +212,9 @@ class Contest:
             metadata = _task_of(settings).metadata
             return cls(settings, Demonstrations(metadata, ()), RuleChoice("all", "there are no demonstrations"))
         demonstrations = load_data(fit.data, new=new)
+        if task := settings.comparison.task:
+            fields = _task_of(settings).metadata.fields
+            demonstrations = in_order(demonstrations, fields, "demonstrations beside a task", f"task {task} has them")
         fit = with_sample(fit, demonstrations)
         asked = fit.data.label or (earlier_rule(demonstrations) if not new else "")
         choice = choose_rule(demonstrations, asked)

@@ -181,14 +181,14 @@ class Fitted:
         return own or self.config.data.label or self.demonstrations.metadata.label or "all"
 
     @property
-    def _separates(self) -> bool:
+    def separates(self) -> bool:
         """Whether the search looks for a reward that separates experts from negatives."""
         return method_of(self.config).needs.demonstrations
 
     @property
     def reads_length(self) -> str:
         """See `PolicyMethod`. With the label rule "all", a policy may earn by long episodes alone."""
-        if self._rule != "all" or not self._separates:
+        if self._rule != "all" or not self.separates:
             return ""
         return "its reward may be positive wherever an expert goes, so that long episodes pay"
 
@@ -208,7 +208,7 @@ class Fitted:
                 "--expand with --reward: rounds of expansion search for rewards themselves; expected one or the other"
             )
         given = None if self.reward is None else read_reward(self.reward)
-        lacking = not self._separates if given is None else threshold_of(given) is None
+        lacking = not self.separates if given is None else threshold_of(given) is None
         if self.config.expand.form == "guided" and lacking:
             raise InputError(
                 f"{self.name}: the form 'guided' for {self.reward or f'rewards of method {self.config.method!r}'}, "
@@ -220,7 +220,7 @@ class Fitted:
             for item in self.demonstrations.items[:1]:
                 states = item.trajectory.states
                 reads_of(given).require(item.trajectory.state_kind, states, f"--reward {self.reward}: demonstrations")
-        elif self._separates:
+        elif self.separates:
             require_roles_for(RuleChoice(self._rule, REASON), self.demonstrations)
         elif (writer := method_of(self.config).writer) is not None and author_of(self.config) == "synthesis":
             writer(Problem(self.demonstrations.metadata, self._rule, ()), self.config)

@@ -8,6 +8,7 @@ as the model. Its further settings, such as `eureka.rounds`, are texts in `compa
 from __future__ import annotations
 
 import hashlib
+import os
 import reprlib
 import shlex
 from collections.abc import Iterable, Mapping
@@ -249,6 +250,8 @@ def comparison_of(values: dict[str, object]) -> Comparison:
         found = Comparison.model_validate({key: value for key, value in values.items() if value is not None})
     except ValidationError as error:
         raise InputError(f"comparison {problem_of(error, declared(Comparison))}") from None
+    home = {key: os.path.expanduser(getattr(found, key)) for key in ("env", "task", "reward")}
+    found = found.model_copy(update={**home, "transfer": tuple(map(os.path.expanduser, found.transfer))})
     if not found.methods or len(set(found.methods)) < len(found.methods):
         raise InputError(
             f"--methods {','.join(found.methods)[:200]!r}; expected different methods with commas between them, such "

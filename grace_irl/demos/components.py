@@ -16,13 +16,16 @@ from grace_irl.errors import InputError
 from grace_irl.states.kind import Allocate
 
 
-def in_order(demonstrations: Demonstrations, fields: Sequence[str], name: str) -> Demonstrations:
+def in_order(
+    demonstrations: Demonstrations, fields: Sequence[str], name: str, reader: str = "the reward reads them"
+) -> Demonstrations:
     """The demonstrations, with the components of their vectors in the order in which a reward reads them.
 
     Args:
         demonstrations: the demonstrations. If they name no components, they are returned unchanged.
         fields: names of the components in the order of the reward; () accepts any order.
         name: name of the demonstrations, for messages.
+        reader: what decides the order, for messages: words that follow "as".
 
     Raises:
         InputError: the demonstrations name other components than `fields`. Or they name none, and their states are not
@@ -35,7 +38,7 @@ def in_order(demonstrations: Demonstrations, fields: Sequence[str], name: str) -
     if not fields or not known or known == tuple(fields):
         return demonstrations
     if sorted(known) != sorted(fields):
-        raise InputError(f"{name}: components {listed(known)}; expected {listed(fields)}, as the reward reads them")
+        raise InputError(f"{name}: components {listed(known)}; expected {listed(fields)}, as {reader}")
     places = [known.index(each) for each in fields]
     items = tuple(
         replace(item, trajectory=replace(item.trajectory, states=item.trajectory.states[:, places]))

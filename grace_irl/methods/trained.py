@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from grace_irl.config import Config
 from grace_irl.errors import InputError
-from grace_irl.evaluate.evaluation import Evaluation, shown
-from grace_irl.methods.account import Account, Column, Curves, Figures
+from grace_irl.evaluate.evaluation import shown
 from grace_irl.methods.method import Course, Method, Needs, Panel, repairs_of
-from grace_irl.methods.search_panels import number
+from grace_irl.methods.policy_account import PolicyAccount, panels
 from grace_irl.settings import Section, setting
+from grace_irl.toml import MAX_BYTES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,11 +32,8 @@ if TYPE_CHECKING:
     from grace_irl.tasks.recorded import TrainingPlan
     from grace_irl.tasks.task import Task
 
-LIMIT = 1e300
-"""Bound on the score of random actions. Somebody else's run may state any number."""
 TASK_FILE = "task.json"
 """Name of the file with the content of the task, in the folder of a run."""
-RECORDED = "The scores were taken from a recording, and not trained here."
 
 
 class PolicyConfig(Section):
@@ -188,20 +185,22 @@ def resumes(config: Config, folder: Path) -> None:
         InputError: the task has changed.
     """
     path, task = folder / TASK_FILE, task_of(config)
-    if path.exists() and (changed := _changed(path.read_text(encoding="utf-8"), task.content)):
+    if path.exists() and (changed := _changed(path, task.content)):
         raise InputError(
             f"{folder}: task {task.name} is not as it was when the run began (different: {changed}); expected the same "
             "file and code, unchanged: begin a new run"
         )
 
 
-def _changed(before: str, now: str) -> str:
-    """The parts of a task that differ between two contents (`Task.content`), as text; "" if none does."""
+def _changed(path: Path, now: str) -> str:
+    """The parts of a task that differ between a file and a content (`Task.content`), as text; "" if none does."""
     from grace_irl.tasks.recorded import changes, portable
 
     try:
-        return ", ".join(changes(portable(json.loads(before)), portable(json.loads(now))))
-    except (ValueError, AttributeError):
+        with path.open("rb") as file:
+            before = json.loads(file.read(MAX_BYTES))
+        return ", ".join(changes(portable(before), portable(json.loads(now))))
+    except (OSError, ValueError, AttributeError, RecursionError):
         return "all"
 
 
@@ -283,121 +282,6 @@ def _facts(name: str, content: str) -> TaskFacts:
 
     del content
     return facts_of(read_task(name))
-
-
-class PolicyAccount(Account):
-    """Texts and tables about scores of trained policies."""
-
-    score = "score"
-    columns = (
-        Column("best", "best"),
-        Column("last", "last"),
-        Column("success", "success"),
-        Column("length", "length", digits=1),
-    )
-    progress = columns[:2]
-    drawn = "score"
-    made = "designed for a task"
-    note = "The score of a policy that was trained on the reward during the search. Fresh trainings often score less."
-
-    def verdict(self, evaluation: Evaluation) -> str:
-        """See `Account`."""
-        known: Mapping[str, Any] = evaluation.evidence.get("policy", {})
-        remarks = "".join(f" {remark}" for remark in self.remarks(evaluation))
-        if not known.get("runs"):
-            why = f": {evaluation.message}" if evaluation.message else ""
-            return f"No policy was trained in full{why}.{remarks}"
-        which = "best evaluation" if known.get("checkpoint") == "best" else "last evaluation"
-        count, chance = len(known["runs"]), _chance(evaluation)
-        better = chance is not None and evaluation.score > chance
-        beside = f"; random actions: {shown(chance)}" if chance is not None and better else ""
-        return (
-            f"A policy that was trained on the reward scores {shown(evaluation.score)} on task {known['task']} "
-            f"({which}, {'one training' if count == 1 else f'mean of {count} trainings'} in the search{beside})."
-            f"{remarks}"
-        )
-
-    def remarks(self, evaluation: Evaluation) -> list[str]:
-        """See `Account`."""
-        chance = _chance(evaluation)
-        found = [RECORDED] if _recorded(evaluation) else []
-        if chance is not None and evaluation.valid and evaluation.score <= chance:
-            found.append(f"That is no better than random actions, which score {shown(chance)}.")
-        return found
-
-    def cautions(self, evaluation: Evaluation) -> list[str]:
-        """See `Account`."""
-        return self.remarks(evaluation)
-
-    def facts(self, evaluation: Evaluation, settings: Mapping[str, object]) -> list[tuple[str, str]]:
-        """See `Account`."""
-        which, chance = f"{settings.get('policy.checkpoint')} evaluation of its training", _chance(evaluation)
-        if not evaluation.evidence.get("policy", {}).get("runs") and evaluation.message:
-            which = f"no full training: {evaluation.message}"
-        return [
-            ("task", "/".join(Path(str(settings.get("policy.task", ""))).parts[-2:])),  # as paths of demonstrations
-            ("score", f"{shown(evaluation.score)} ({which})"),
-            *([] if chance is None else [("random", f"random actions score {shown(chance)}")]),
-            *([("trained", f"not here: scores of recording {_recording(settings)}")] if _recorded(evaluation) else []),
-        ]
-
-
-def _recorded(evaluation: Evaluation) -> bool:
-    """Whether the learning curves of a program were taken from a recording."""
-    return bool(evaluation.evidence.get("policy", {}).get("recorded"))
-
-
-def _chance(evaluation: Evaluation) -> float | None:
-    """The mean score of random actions; None in runs of earlier versions."""
-    found = evaluation.evidence.get("policy", {}).get("random")
-    return float(found) if isinstance(found, int | float) and abs(found) < LIMIT else None
-
-
-def _recording(settings: Mapping[str, object]) -> str:
-    """The name of the recording, without its folder."""
-    return Path(str(settings.get("proposer.recording", ""))).name
-
-
-def panels(best: Scored | None, others: Sequence[Scored]) -> Sequence[Panel]:
-    """Sections of the report: the learning curve of the best program, and the components of its reward."""
-    del others
-    if best is None:
-        return ()
-    found, evidence = [], best.evaluation.evidence
-    known, chance = evidence.get("policy", {}), _chance(best.evaluation)
-    runs = known.get("runs", [])
-    if not runs and known.get("short"):  # the score is below the floor
-        runs = [{"seed": "short training", "curve": known["short"]}]
-    if runs:
-        rows = [
-            (str(run["seed"]), f"{point['steps']:,}", number(point["score"]), f"{point['length']:.1f}")
-            for run in runs
-            for point in run["curve"]
-        ]
-        beside = "" if chance is None else f" Random actions score {shown(chance)}."
-        text = (
-            "Score of the policy along its training. If it falls after a rise, the reward pays for something else than "
-            f"the task.{beside}{f' {RECORDED}' if _recorded(best.evaluation) else ''}"
-        )
-        lines = tuple(
-            (str(run["seed"]), tuple((float(point["steps"]), float(point["score"])) for point in run["curve"]))
-            for run in runs
-        )
-        curves = Curves("Score along the training, by seed", "environment steps", "score", lines)
-        found.append(Panel("Training", (text, curves, Figures(("seed", "steps", "score", "length"), tuple(rows)))))
-    parts = evidence.get("components", {})
-    if parts:
-        rows = [
-            (
-                name,
-                " ".join("-" if value is None else f"{value:.3g}" for value in each["values"]),
-                *(number(each[key]) for key in ("max", "mean", "min")),
-            )
-            for name, each in parts.items()
-        ]
-        head = ("component", "values along training", "max", "mean", "min")
-        found.append(Panel("Components", ("Mean of each component of the reward.", Figures(head, tuple(rows)))))
-    return tuple(found)
 
 
 def policy_method(

@@ -185,16 +185,31 @@ def module_of(where: str, name: str) -> ModuleType:
         module = importlib.util.module_from_spec(spec)
         sys.modules[module_name] = module  # dataclasses and pickles look up their module here
         folder = str(path.parent.absolute())
+        _forget(folder)
+        before = set(sys.modules)
         sys.path.append(folder)  # last, so that no file hides an installed package
         try:
             spec.loader.exec_module(module)
         finally:
             sys.path.remove(folder)  # not for good: programs in the sandbox may read what is on the path
+            new = {found: str(getattr(sys.modules[found], "__file__", "")) for found in set(sys.modules) - before}
+            _BESIDE.update({found: folder for found, file in new.items() if file.startswith(folder + os.sep)})
         return module
     except InputError:
         raise
     except Exception as error:
         raise InputError(f"{name}: {where} does not import: {type(error).__name__}: {error}") from error
+
+
+_BESIDE: dict[str, str] = {}
+"""Names of the modules that files of environments have imported from their own folders, with these folders."""
+
+
+def _forget(folder: str) -> None:
+    """Forget imports from other folders than this one, so that a file does not get another file's module of a name."""
+    for name in [name for name, home in _BESIDE.items() if home != folder]:
+        del _BESIDE[name]
+        sys.modules.pop(name, None)
 
 
 def _view(name: str, environment: Any, asked: str) -> StateView:
@@ -378,9 +393,9 @@ def registration(environment_id: str) -> str | None:
     if ":" in environment_id or environment_id not in gymnasium.registry:
         return None
     spec = gymnasium.registry[environment_id]
-    if not isinstance(spec.entry_point, str):
+    if not isinstance(spec.entry_point, str) or spec.entry_point.startswith("__main__:"):
         raise InputError(
-            f"{environment_id}: registered with a function of this process; expected an entry point "
+            f"{environment_id}: registered with code of this process alone; expected an entry point "
             "(package.module:Class), which a training in a process of its own can import"
         )
     if environment_id.startswith(GRID_PREFIXES) and spec.entry_point.partition(".")[0] in ("minigrid", "grace_irl"):

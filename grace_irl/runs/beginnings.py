@@ -10,7 +10,7 @@ from grace_irl.config import Config
 from grace_irl.demos.components import require_same
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
-from grace_irl.methods.registry import method_of
+from grace_irl.methods.registry import method_of, task_named
 from grace_irl.programs.components import names_of
 from grace_irl.programs.export import fields_of, program_of, reads_of
 from grace_irl.programs.parts import Reads
@@ -147,17 +147,26 @@ def trained_of(store: Store) -> tuple[EarlierTraining, ...]:
     return store.kept(TRAINED, tuple[EarlierTraining, ...]) or ()
 
 
-def require_readable(given: Sequence[GivenProgram], problem: Problem) -> None:
-    """Check that the given programs can read the states of the demonstrations.
+def require_readable(given: Sequence[GivenProgram], config: Config, problem: Problem) -> None:
+    """Check that the given programs can read the states by which they are judged.
+
+    Without a task, these are states of the demonstrations, else states of the task's environment.
 
     Raises:
         InputError: another kind of states, other parts, or components with other names or in another order.
     """
+    if not given:
+        return
+    fields, shown, where = problem.metadata.fields, [item.trajectory for item in problem.items[:1]], "demonstrations"
+    name = "the demonstrations"
+    if task := task_named(config):
+        chosen = method_of(config)
+        fields, shown = chosen.states(config).fields, list(chosen.examples(config)[:1])
+        name = where = f"the states of task {task}"
     for each in given:
-        require_same(problem.metadata.fields, each.fields, "the demonstrations", f"--start-from {each.origin}")
-        for item in problem.items[:1]:
-            states = item.trajectory.states
-            each.reads.require(item.trajectory.state_kind, states, f"--start-from {each.origin}: demonstrations")
+        require_same(fields, each.fields, name, f"--start-from {each.origin}")
+        for trajectory in shown:
+            each.reads.require(trajectory.state_kind, trajectory.states, f"--start-from {each.origin}: {where}")
 
 
 def trained_before(paths: Sequence[str]) -> tuple[EarlierTraining, ...]:

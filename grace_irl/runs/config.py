@@ -62,7 +62,8 @@ def _is_object(file: Path) -> bool:
 
 def _recorded_method(recording: Path) -> str:
     """The name of the method in the first line of a recording; "" if there is none."""
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError), recording.open("rb") as file:
+    invalid = (OSError, ValueError, KeyError, TypeError, RecursionError)
+    with contextlib.suppress(*invalid), recording.open("rb") as file:
         found = json.loads(file.readline(MAX_BYTES))["config"]["method"]
         return found if isinstance(found, str) else ""
     return ""

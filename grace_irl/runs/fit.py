@@ -99,7 +99,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
     problem = labelling.problem()
     require_recorded_data(config, trajectory_rows(problem))
     given = programs_of(config.proposer.start_from, method_of(config).width(config))
-    require_readable(given, problem)
+    require_readable(given, config, problem)
     trained = trained_before(config.proposer.start_from)
     seen = seen_before(trained, trajectory_rows(problem))
     evaluator = _checked(labelling, problem, config)

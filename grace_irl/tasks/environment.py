@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import gymnasium
@@ -67,7 +68,7 @@ class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
             endless.says_how_to_go_on = True  # a resumed run would fail again
             raise endless
         try:
-            return super().step(action)
+            return _sound(super().step(action))
         except Exception as error:
             if not (np.abs(np.asarray(action, np.float64)) < DIVERGED).all():
                 raise  # the policy has diverged on its reward
@@ -78,3 +79,22 @@ class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
             return error
         said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         return InputError(f"task {self._task}: its environment fails: {said}; expected one that plays whole episodes")
+
+
+def _sound(step: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    """The result of a step, with the reward as a number.
+
+    Raises:
+        TypeError, ValueError: the result has not five parts, the reward is no finite number, `info` is no dict, or its
+            entry about success is neither true nor false.
+    """
+    observation, reward, ended, cut, info = step
+    paid = float(reward)
+    if not math.isfinite(paid):
+        raise ValueError(f"a step is paid {paid}")
+    if not isinstance(info, dict):
+        raise TypeError(f"info is {type(info).__name__}, expected a dict")
+    success = info.get("is_success", False)
+    if not isinstance(success, bool | int | float | np.bool_ | np.number):
+        raise TypeError(f"info['is_success'] is {type(success).__name__}, expected true or false")
+    return observation, paid, ended, cut, info

@@ -7,11 +7,12 @@ reward components from these episodes.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import closing, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
@@ -23,6 +24,7 @@ from grace_irl.rl.evaluation import Recorder, Rollout
 from grace_irl.rl.observed import Observed
 from grace_irl.rl.policies import RandomPolicy
 from grace_irl.tasks.task import Task
+from grace_irl.toml import MAX_BYTES, from_json
 
 EPISODES = 8
 """Number of episodes for dry runs of programs and for the scales of reward components."""
@@ -91,13 +93,22 @@ def random_score(task: Task, seed: int = 0, episodes: int = PLAYED) -> tuple[flo
     return fmean(scores), len(scores)
 
 
+@dataclass(frozen=True)
+class RandomScore:
+    """The content of `RANDOM_FILE`: the mean score of random actions over a number of episodes."""
+
+    score: float
+    episodes: int
+
+
 def kept_random_score(task: Task, seed: int, folder: Path) -> tuple[float, int]:
     """`random_score`, from the file `RANDOM_FILE` in a folder if there is one. Otherwise, write this file."""
     path = folder / RANDOM_FILE
     if path.exists():
-        with suppress(OSError, ValueError, TypeError, KeyError, OverflowError):  # damaged: play again
-            known = json.loads(path.read_text(encoding="utf-8"))
-            return float(known["score"]), int(known["episodes"])
+        with suppress(OSError, ValueError), path.open("rb") as file:  # damaged: play again
+            known = from_json(RandomScore, file.read(MAX_BYTES))
+            if math.isfinite(known.score) and known.episodes > 0:
+                return known.score, known.episodes
     score, episodes = random_score(task, seed)
     write_atomically(path, json.dumps({"score": score, "episodes": episodes}) + "\n")
     return score, episodes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import threading
 from dataclasses import asdict, fields
@@ -114,7 +115,10 @@ def result_of(folder: Path) -> tuple[Point, ...] | None:
     if not path.is_file():
         return None
     try:
-        return from_json(path.read_text(encoding="utf-8"))
+        found = from_json(path.read_text(encoding="utf-8"))
+        if not found or any(point.score is None or not math.isfinite(point.score) for point in found):
+            raise ValueError("no evaluation, or one without a score")
+        return found
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: damaged ({error}); expected what a training wrote: delete its folder") from None
 

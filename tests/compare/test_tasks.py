@@ -247,6 +247,22 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_written(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_search_that_cannot_write_for_a_task_says_so(tmp_path: Path, capsys: Capture) -> None:
+    """Without a model no programs are written for grids. That is no lack of demonstrations."""
+    words = ["--task", "doorkey", "--methods", "ppo-true,random", "--out", str(tmp_path / "out")]
+    assert main(["compare", *words]) == 2
+    error = capsys.readouterr().err
+    assert "task doorkey" in error
+    assert "needs demonstrations" not in error
+
+
+def test_a_task_may_lie_in_the_home_folder(task: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(task.parent))
+    found = comparison_of({"task": f"~/{task.name}", "reward": "~/r.py", "transfer": ("~/own.py:make", "Hopper-v5")})
+    assert (found.task, found.reward) == (str(task), str(task.parent / "r.py"))
+    assert found.transfer == (f"{task.parent / 'own.py'}:make", "Hopper-v5")
+
+
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [

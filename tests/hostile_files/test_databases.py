@@ -175,6 +175,14 @@ def test_a_configuration_that_is_no_toml(copy: Path, capsys: Capture) -> None:
             assert "config.toml" in line(capsys) or "seed" in text
 
 
+@pytest.mark.parametrize("flag", ["--replay", "--config"])
+def test_a_recording_with_very_deep_json(flag: str, tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "deep.jsonl").write_text('{"config": ' + '{"method": ' * 200_000)
+    assert main(["fit", flag, str(tmp_path / "deep.jsonl"), "--out", str(tmp_path / "out")]) == 2
+    assert "deep.jsonl" in line(capsys)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_round_that_names_files_elsewhere(made: Path, tmp_path: Path, capsys: Capture) -> None:
     folder = tmp_path / "expansion"
     (folder / "rounds" / "0").mkdir(parents=True)

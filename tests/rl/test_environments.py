@@ -177,6 +177,19 @@ def test_the_example_learns(capsys: pytest.CaptureFixture[str]) -> None:
     assert "on the recovered reward" in capsys.readouterr().out
 
 
+def test_files_of_two_folders_may_import_files_of_the_same_name(tmp_path: Path) -> None:
+    own = "import gymnasium\nfrom length_of_episodes import MOST\n\n\ndef make():\n"
+    for most in (3, 7):
+        folder = tmp_path / str(most)
+        folder.mkdir()
+        (folder / "length_of_episodes.py").write_text(f"MOST = {most}\n")
+        (folder / "own.py").write_text(f"{own}    return gymnasium.make('CartPole-v1', max_episode_steps=MOST)\n")
+    for most in (3, 7, 3):
+        environment, _ = make(f"{tmp_path / str(most) / 'own.py'}:make")
+        assert environment.get_wrapper_attr("_max_episode_steps") == most
+        environment.close()
+
+
 def test_a_file_may_import_another_of_its_folder(tmp_path: Path) -> None:
     """A file that is called like an installed package hides nothing, and the folder does not stay on the path."""
     before = [*sys.path]

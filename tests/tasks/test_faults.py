@@ -17,13 +17,16 @@ import gymnasium
 
 from grace_irl.cli import main
 from grace_irl.errors import InputError
+from grace_irl.methods.trained import TASK_FILE, resumes
+from grace_irl.rl.environments import registration
 from grace_irl.rl.evaluation import Rollout
+from grace_irl.runs.config import resolve
 from grace_irl.runs.run import opened
 from grace_irl.tasks.environment import TaskEnvironment
-from grace_irl.tasks.random_episodes import random_episodes
+from grace_irl.tasks.random_episodes import RANDOM_FILE, kept_random_score, random_episodes
 from grace_irl.tasks.recorded import changes
 from grace_irl.tasks.task import Task, read_task
-from grace_irl.tasks.training import REWARD, TRAININGS
+from grace_irl.tasks.training import RESULT, REWARD, TRAININGS, result_of
 from tests.tasks.test_policy_evaluator import TASK, UP, judged
 from tests.tasks.test_task import WHOLE, written
 
@@ -135,6 +138,27 @@ def test_an_environment_without_an_end_is_named(
     assert not (tmp_path / "run").exists()
 
 
+STEPS = {
+    "a reward of None": ("(*found[:1], None, *found[2:])", "TypeError"),
+    "a reward of nan": ("(*found[:1], float('nan'), *found[2:])", "ValueError: a step is paid nan"),
+    "four parts": ("found[:4]", "ValueError"),
+    "no info": ("(*found[:4], None)", "TypeError: info is NoneType, expected a dict"),
+    "success in words": ("(*found[:4], {'is_success': 'no'})", "TypeError: info['is_success'] is str"),
+}
+
+
+@pytest.mark.parametrize(("step", "said"), STEPS.values(), ids=STEPS.keys())
+def test_a_step_of_another_form_is_named(step: str, said: str, tmp_path: Path, capsys: Capture) -> None:
+    path = own_task(tmp_path)
+    changed = OWN.replace("return super().step(action)", f"found = super().step(action)\n        return {step}")
+    (tmp_path / "own.py").write_text(changed)
+    assert main(["fit", "--method", "random", "--task", str(path), "--out", str(tmp_path / "run")]) == 2
+    error = capsys.readouterr().err
+    assert f"task own: its environment fails: {said}" in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_policy_that_lives_on_without_a_time_limit_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Random actions end CartPole's episodes, and a trained policy may not."""
     monkeypatch.setattr("grace_irl.tasks.environment.ENDLESS", 3)
@@ -145,6 +169,32 @@ def test_a_policy_that_lives_on_without_a_time_limit_is_named(monkeypatch: pytes
             environment.step(step % 2)
     with pytest.raises(InputError, match="task own: an episode has not ended after 3 steps"):
         environment.step(0)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 200_000, '{"score": NaN, "episodes": 3}', '{"score": 1.0, "episodes": -3}', "[]"]
+)
+def test_a_damaged_score_of_random_actions_is_played_again(text: str, tmp_path: Path) -> None:
+    (tmp_path / RANDOM_FILE).write_text(text)
+    score, played = kept_random_score(replace(TASK, max_steps=20), 0, tmp_path)
+    assert 0 < score <= 20
+    assert played > 0
+    assert kept_random_score(TASK, 0, tmp_path) == (score, played)
+
+
+@pytest.mark.parametrize("curve", ["[]", '[{"steps": 1}]', "[" * 200_000], ids=len)
+def test_a_damaged_training_is_refused_in_one_line(curve: str, tmp_path: Path) -> None:
+    (tmp_path / RESULT).write_text(curve)
+    with pytest.raises(InputError, match=r"damaged .*delete its folder"):
+        result_of(tmp_path)
+
+
+@pytest.mark.parametrize("text", [b"\xff\xfe", b"[" * 200_000, b"[]", b"{"], ids=len)
+def test_a_damaged_task_of_a_run_is_another_task(text: bytes, tmp_path: Path) -> None:
+    (tmp_path / TASK_FILE).write_bytes(text)
+    config = resolve(flags={"method": "random", "policy.task": str(own_task(tmp_path))})
+    with pytest.raises(InputError, match=r"not as it was when the run began \(different: all"):
+        resumes(config, tmp_path)
 
 
 @pytest.mark.slow
@@ -200,8 +250,11 @@ def test_an_environment_that_no_training_can_make_is_refused_at_once(
     gymnasium.register("Pole-v0", entry_point=lambda: gymnasium.make("CartPole-v1"))  # type: ignore[arg-type,return-value]
     path = own_task(tmp_path, "Pole-v0")
     assert main(["fit", "--method", "random", "--task", str(path), "--out", str(tmp_path / "run")]) == 2
-    assert "Pole-v0: registered with a function of this process" in capsys.readouterr().err
+    assert "Pole-v0: registered with code of this process alone" in capsys.readouterr().err
     assert not (tmp_path / "run" / "trainings").exists()
+    gymnasium.register("Mine-v0", entry_point="__main__:Mine")
+    with pytest.raises(InputError, match="Mine-v0: registered with code of this process alone"):
+        registration("Mine-v0")
 
 
 @pytest.mark.parametrize(

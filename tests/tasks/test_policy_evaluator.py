@@ -20,7 +20,7 @@ from grace_irl.errors import InputError, SandboxError
 from grace_irl.evaluate.evaluation import Evaluation, Evaluator
 from grace_irl.evaluate.rewards import MemoryCache
 from grace_irl.methods.map_elites import niche_of
-from grace_irl.methods.trained import PolicyAccount, panels
+from grace_irl.methods.policy_account import PolicyAccount, panels
 from grace_irl.propose.material import Workbench
 from grace_irl.rewards.runner import SandboxedRunner
 from grace_irl.rl.curve import Point, from_json
