@@ -373,7 +373,7 @@ def _checked(contest: Contest) -> tuple[str, ...]:
     for environment in comparison.transfer:
         labels.append(_require_playable(contest, environment))
     if len(set(labels)) < len(labels):
-        raise InputError(f"--transfer-env: {', '.join(labels)}; expected different environments")
+        raise InputError(f"--transfer-env: {', '.join(labels)}; expected environments with different names")
     line = "" if contest.task else told(contest.demonstrations, comparison.env)
     searches = contest.settings.fit.method
     other = searches != METHOD and OURS in comparison.methods

@@ -183,7 +183,7 @@ def resume(
         if vouched is None:
             require_effect(config, changed(began, config, sets, flags), "" if parts.proposer is not None else None)
         if not in_memory:
-            require_files(folder, config)
+            require_files(folder, config, had=bool(store.trajectories()))
         if parts.proposer is None and config.proposer.name not in proposers.PROPOSERS:
             raise InputError(
                 f"{folder}: the run began with a proposer of the caller's own, {config.proposer.name}; expected it "
@@ -215,13 +215,18 @@ def resume(
         return _work(folder, config, labelling, evaluator, sandbox, store, parts)
 
 
-def require_files(folder: Path, config: Config) -> None:
+def require_files(folder: Path, config: Config, *, had: bool = False) -> None:
     """Check that the settings of a run name its demonstrations. They do not if these were objects in memory.
 
+    Args:
+        folder: folder of the run, for messages.
+        config: the settings.
+        had: whether the run began with demonstrations, although its method needs none.
+
     Raises:
-        InputError: the settings name no demonstrations, and the method needs some.
+        InputError: the settings name no demonstrations, and the run had some or its method needs some.
     """
-    if not config.data.files and method_of(config).needs.demonstrations:
+    if not config.data.files and (had or method_of(config).needs.demonstrations):
         raise InputError(
             f"{folder}: the run began with demonstrations in memory; expected them again: grace_irl.fit(resume="
             f"{str(folder)!r}, demos=…)"

@@ -99,3 +99,11 @@ def test_programs_to_begin_with_fit_the_task_and_not_the_demonstrations(task: Pa
     (tmp_path / "unnamed.py").write_text(unnamed_reward)
     with pytest.raises(InputError, match="states of task acrobot"):
         grace_irl.fit(method="random", task="acrobot", start_from=[tmp_path / "unnamed.py"], out=tmp_path / "fourth")
+
+
+def test_a_run_that_had_demonstrations_in_memory_asks_for_them_again(task: Path, tmp_path: Path) -> None:
+    found = experts(NAMES)
+    run = grace_irl.fit(method="random", programs=1, task=task, demos=found, out=tmp_path / "run")
+    with pytest.raises(InputError, match=r"began with demonstrations in memory; expected them again"):
+        grace_irl.fit(resume=run.folder)
+    assert grace_irl.fit(resume=run.folder, demos=found).programs == 1
