@@ -350,7 +350,7 @@ def needed(programs: int) -> str:
             own = [each for (search, _), each in found.items() if search == name]
             known = [each.get("met_but_near", each["met"]) for each in own]
             but_near, met = _needed(known, programs), _needed([each["met"] for each in own], programs)
-            cells.append(but_near if but_near == met else f"{but_near}; near, too: {met}")
+            cells.append(but_near if but_near == met else f"{but_near}; with near misses: {met}")
         if any(cells):
             rows.append(f"| {level} | {' | '.join(cells)} |")
     return "\n".join(rows)

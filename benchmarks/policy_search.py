@@ -152,6 +152,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="trainings at once (default: cores)")
     parser.add_argument("--out", type=Path, default=Path("out/policy-search"), help="where all runs are kept")
     options = parser.parse_args()
+    if options.ablations and options.programs != PROGRAMS:
+        parser.error(f"--ablations: expected {PROGRAMS} programs, so that the whole tree has one child of each action")
     task = read_task(options.task)
     place = options.out / task.name
     names = list(ABLATIONS) if options.ablations else options.methods.split(",")

@@ -118,8 +118,9 @@ def table(task: Task, names: Sequence[str], programs: int, wholes: Mapping[str, 
         if found:
             asked = ", ".join(str(each.requests or programs) for each in found)
             counts, searches = [each.programs for each in found], [each.score for each in found]
-            seeds = {each.seed for each in found}
-            beside = [each.fresh for each in runs.get(others[name], []) if each.seed in seeds]
+            other = {each.seed: each.fresh for each in runs.get(others[name], [])}
+            beside = [other[each.seed] for each in found if each.seed in other]
+            beside = beside if len(beside) == len(found) else []
             rows.append(_row(name, asked, counts, searches, [each.fresh for each in found], beside, score))
     for name, one in recorded(task).items() if programs == PROGRAMS and not wholes else ():
         asked = f"{one['requests']} ({one['calls']} calls)"
@@ -131,10 +132,12 @@ def remarks(task: Task, names: Sequence[str], programs: int) -> str:
     """Lines on the winners of all finished searches of a task with a number of programs.
 
     They compare the spread over seeds with that over searches, and the winners with the rewards by hand. A winner is
-    shown to be worse if Welch's 95 % interval over the fresh trainings, without correction, lies below 0.
+    shown to be better or worse if Welch's 95 % interval over the fresh trainings, without correction, excludes 0.
     """
     found = [each for (name, _), each in finished(task, programs).items() if name in names]
     found.sort(key=lambda each: (each.seed, each.search))
+    if not found:
+        return ""
     by_search: dict[str, list[float]] = {}
     by_seed: dict[int, list[float]] = {}
     winners: dict[str, list[str]] = {}
@@ -142,7 +145,7 @@ def remarks(task: Task, names: Sequence[str], programs: int) -> str:
         by_search.setdefault(each.search, []).append(float(np.mean(each.fresh)))
         by_seed.setdefault(each.seed, []).append(float(np.mean(each.fresh)))
         winners.setdefault(each.source, []).append(f"{each.search} at seed {each.seed}")
-    lines = [
+    said = [
         f"standard deviations of fresh means: {_spread(by_search)} over seeds, {_spread(by_seed)} over searches",
         *(f"the same winner: {', '.join(each)}" for each in winners.values() if each[1:]),
     ]
@@ -151,13 +154,13 @@ def remarks(task: Task, names: Sequence[str], programs: int) -> str:
         worse = [each for each in found if _welch(each.fresh, scores).confidence_interval(0.95).high < 0]
         better = [each for each in found if _welch(each.fresh, scores).confidence_interval(0.95).low > 0]
         seeds = ", ".join(f"{sum(each.seed == seed for each in worse)} at seed {seed}" for seed in by_seed)
-        lines.append(
+        said.append(
             f"{name}: {len(above)} of {len(found)} winners have a higher mean; {len(better)} are shown to be better, "
             f"{len(worse)} to be worse ({seeds})"
         )
     lowest = min(found, key=lambda each: np.mean(each.fresh))
-    lines.append(f"lowest winner: {np.mean(lowest.fresh):.3f} ({lowest.search} at seed {lowest.seed})")
-    return "\n".join(lines)
+    said.append(f"lowest winner: {np.mean(lowest.fresh):.3f} ({lowest.search} at seed {lowest.seed})")
+    return "\n".join(said)
 
 
 def _spread(groups: Mapping[Any, Sequence[float]]) -> str:

@@ -390,8 +390,8 @@ def _check(method: PolicyMethod, problem: PolicyProblem, contest: Contest) -> No
     try:
         method.check(problem)
     except InputError as error:
-        trained = method.name == ORACLE or (isinstance(method, Fitted) and not method.separates)
-        if trained or contest.demonstrations.items:
+        own = isinstance(method, Fitted) and (method.reward is not None or not method.separates)
+        if own or method.name == ORACLE or contest.demonstrations.items:
             raise
         raise InputError(
             f"method {method.name!r} needs demonstrations; expected --demos PATH…, or only methods without, "

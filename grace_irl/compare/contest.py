@@ -16,7 +16,6 @@ from grace_irl.compare.fitted import Fitted
 from grace_irl.compare.folder import ComparisonFolder
 from grace_irl.compare.settings import ORACLE, OURS, Settings, is_search, require_task_alone, tuned
 from grace_irl.config import Config, SandboxConfig
-from grace_irl.demos.components import in_order
 from grace_irl.demos.label_rule import RuleChoice, choose_rule, earlier_rule, with_rule
 from grace_irl.demos.split import draw, split
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata
@@ -212,9 +211,6 @@ class Contest:
             metadata = _task_of(settings).metadata
             return cls(settings, Demonstrations(metadata, ()), RuleChoice("all", "there are no demonstrations"))
         demonstrations = load_data(fit.data, new=new)
-        if task := settings.comparison.task:
-            fields = _task_of(settings).metadata.fields
-            demonstrations = in_order(demonstrations, fields, "demonstrations beside a task", f"task {task} has them")
         fit = with_sample(fit, demonstrations)
         asked = fit.data.label or (earlier_rule(demonstrations) if not new else "")
         choice = choose_rule(demonstrations, asked)
@@ -323,7 +319,9 @@ class Contest:
         if self.task is None or environment:
             return environment_for(shown, environment or self.settings.comparison.env)
         if self.demonstrations.items:
-            require_alike(f"task {self.task.name}", self.task.make, shown.metadata, shown.items[0].trajectory)
+            self.task.require_names(shown.metadata.fields)
+            unnamed = replace(shown.metadata, fields=())
+            require_alike(f"task {self.task.name}", self.task.make, unnamed, shown.items[0].trajectory)
         return self.task.make
 
     @property

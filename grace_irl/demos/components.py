@@ -16,16 +16,13 @@ from grace_irl.errors import InputError
 from grace_irl.states.kind import Allocate
 
 
-def in_order(
-    demonstrations: Demonstrations, fields: Sequence[str], name: str, reader: str = "the reward reads them"
-) -> Demonstrations:
+def in_order(demonstrations: Demonstrations, fields: Sequence[str], name: str) -> Demonstrations:
     """The demonstrations, with the components of their vectors in the order in which a reward reads them.
 
     Args:
         demonstrations: the demonstrations. If they name no components, they are returned unchanged.
         fields: names of the components in the order of the reward; () accepts any order.
         name: name of the demonstrations, for messages.
-        reader: what decides the order, for messages: words that follow "as".
 
     Raises:
         InputError: the demonstrations name other components than `fields`. Or they name none, and their states are not
@@ -38,7 +35,7 @@ def in_order(
     if not fields or not known or known == tuple(fields):
         return demonstrations
     if sorted(known) != sorted(fields):
-        raise InputError(f"{name}: components {listed(known)}; expected {listed(fields)}, as {reader}")
+        raise InputError(f"{name}: components {listed(known)}; expected {listed(fields)}, as the reward reads them")
     places = [known.index(each) for each in fields]
     items = tuple(
         replace(item, trajectory=replace(item.trajectory, states=item.trajectory.states[:, places]))
@@ -98,19 +95,22 @@ def require_width(trajectory: Trajectory, fields: Sequence[str], name: str) -> N
     raise InputError(f"{name}: {found}; expected {len(fields)} numbers, as the reward reads them: {listed(fields)}")
 
 
-def require_same(known: Sequence[str], fields: Sequence[str], name: str, reward: str) -> None:
+def require_same(
+    known: Sequence[str], fields: Sequence[str], name: str, reward: str, order: str = "choose it with --state-columns"
+) -> None:
     """Check that demonstrations name the components of a reward in the order in which the reward reads them.
 
     Args:
         known: names of the components in the demonstrations; () if they name none, which is accepted.
         fields: names of the components in the reward; () accepts any order.
         name, reward: name of the demonstrations and of the reward, for messages.
+        order: what to do if the order is another, for messages.
 
     Raises:
         InputError: other names, or another order.
     """
     if fields and known and tuple(fields) != tuple(known):
-        how = "in this order: choose it with --state-columns" if sorted(fields) == sorted(known) else "of these names"
+        how = f"in this order: {order}" if sorted(fields) == sorted(known) else "of these names"
         raise InputError(f"{reward} reads {listed(fields)}, and {name} have {listed(known)}; expected components {how}")
 
 

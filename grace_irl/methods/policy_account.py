@@ -119,6 +119,8 @@ class PolicyAccount(Account):
         """See `Account`."""
         known = Trained.of(evaluation)
         remarks = "".join(f" {remark}" for remark in self.remarks(evaluation))
+        if evaluation.evidence.get("policy") and known == Trained():
+            return f"The evidence of its trainings cannot be read.{remarks}"
         if not known.runs:
             why = f": {evaluation.message}" if evaluation.message else ""
             return f"No policy was trained in full{why}.{remarks}"

@@ -86,7 +86,6 @@ def read(
     try:
         if given is None:
             given = open_data(config.data).only(wanted) if config.data.sample else load_data(config.data)
-            given = in_order(given, fields, "the run's demonstrations", "the run has them")
     except (GraceError, OSError) as error:
         return Data(trouble=f"the demonstrations cannot be read any more ({error})")
     found = {each.trajectory.digest: each.trajectory for each in given if each.trajectory.digest in wanted}

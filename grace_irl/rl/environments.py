@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.machinery
 import importlib.util
 import io
 import os
@@ -186,14 +187,11 @@ def module_of(where: str, name: str) -> ModuleType:
         sys.modules[module_name] = module  # dataclasses and pickles look up their module here
         folder = str(path.parent.absolute())
         _forget(folder)
-        before = set(sys.modules)
         sys.path.append(folder)  # last, so that no file hides an installed package
         try:
             spec.loader.exec_module(module)
         finally:
             sys.path.remove(folder)  # not for good: programs in the sandbox may read what is on the path
-            new = {found: str(getattr(sys.modules[found], "__file__", "")) for found in set(sys.modules) - before}
-            _BESIDE.update({found: folder for found, file in new.items() if file.startswith(folder + os.sep)})
         return module
     except InputError:
         raise
@@ -201,15 +199,28 @@ def module_of(where: str, name: str) -> ModuleType:
         raise InputError(f"{name}: {where} does not import: {type(error).__name__}: {error}") from error
 
 
-_BESIDE: dict[str, str] = {}
-"""Names of the modules that files of environments have imported from their own folders, with these folders."""
+_FOLDERS: set[str] = set()
+"""Folders of the files of environments that this process has loaded."""
 
 
 def _forget(folder: str) -> None:
-    """Forget imports from other folders than this one, so that a file does not get another file's module of a name."""
-    for name in [name for name, home in _BESIDE.items() if home != folder]:
-        del _BESIDE[name]
-        sys.modules.pop(name, None)
+    """Forget helpers of other files' folders that are named like helpers in this folder.
+
+    So the file that is loaded next imports the helpers of its own folder.
+    """
+    others = _FOLDERS - {folder}
+    for name in [name for name, module in sys.modules.items() if "." not in name and _home(module) in others]:
+        if importlib.machinery.PathFinder.find_spec(name, [folder]) is not None:
+            for found in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
+                del sys.modules[found]
+    importlib.invalidate_caches()
+    _FOLDERS.add(folder)
+
+
+def _home(module: ModuleType) -> str:
+    """The folder in which a module or a package lies; "" if it has no file."""
+    file, paths = getattr(module, "__file__", None), [*getattr(module, "__path__", ())]
+    return str(Path(paths[0]).parent) if paths else str(Path(file).parent) if file else ""
 
 
 def _view(name: str, environment: Any, asked: str) -> StateView:

@@ -150,7 +150,7 @@ def trained_of(store: Store) -> tuple[EarlierTraining, ...]:
 def require_readable(given: Sequence[GivenProgram], config: Config, problem: Problem) -> None:
     """Check that the given programs can read the states by which they are judged.
 
-    Without a task, these are states of the demonstrations, else states of the task's environment.
+    With a task, these are states of its environment. Otherwise, they are states of the demonstrations.
 
     Raises:
         InputError: another kind of states, other parts, or components with other names or in another order.
@@ -164,7 +164,8 @@ def require_readable(given: Sequence[GivenProgram], config: Config, problem: Pro
         fields, shown = chosen.states(config).fields, list(chosen.examples(config)[:1])
         name = where = f"the states of task {task}"
     for each in given:
-        require_same(fields, each.fields, name, f"--start-from {each.origin}")
+        order = "begin with a program of this task" if task else "choose it with --state-columns"
+        require_same(fields, each.fields, name, f"--start-from {each.origin}", order)
         for trajectory in shown:
             each.reads.require(trajectory.state_kind, trajectory.states, f"--start-from {each.origin}: {where}")
 

@@ -6,13 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from grace_irl.config import Config
-from grace_irl.demos.components import in_order
 from grace_irl.demos.label_rule import RuleChoice, require_roles_for, with_rule
 from grace_irl.demos.split import set_aside, split
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError, NoSuchFileError
 from grace_irl.evaluate.sizes import FEWEST
-from grace_irl.methods.registry import method_of, task_named
+from grace_irl.methods.registry import method_of
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs import proposers
 from grace_irl.runs.data import load_data
@@ -77,7 +76,6 @@ def loaded(
             raise InputError(
                 f"{error}, or name moved demonstrations again: --demos PATH…, or --experts and --negatives"
             ) from None
-    demonstrations = as_in_task(config, demonstrations)
     choice = chosen_rule(config, demonstrations)
     if reason:
         choice = replace(choice, reason=reason)
@@ -87,24 +85,6 @@ def loaded(
     found = split(with_rule(demonstrations, choice.rule), data.held_out if needed else 0.0, config.seed)
     found = set_aside(found, data.validation or 0.0, config.seed, FEWEST)
     return with_swaps(found, choice.rule) if data.swaps else found, choice
-
-
-def as_in_task(config: Config, demonstrations: Demonstrations) -> Demonstrations:
-    """The demonstrations, with the components of their vectors in the order of the run's task, if it has one.
-
-    Raises:
-        InputError: the demonstrations name other components than the task, or are of another view.
-    """
-    name = task_named(config)
-    if not name:
-        return demonstrations
-    ours, theirs = method_of(config).states(config), demonstrations.metadata
-    if ours.view and theirs.view and ours.view != theirs.view:
-        raise InputError(
-            f"demonstrations of view {theirs.view}, and task {name} has view {ours.view}; expected the same: leave "
-            "--demos out, or bring demonstrations of this environment"
-        )
-    return in_order(demonstrations, ours.fields, "demonstrations beside a task", f"task {name} has them")
 
 
 def new_labelling(config: Config, demonstrations: Demonstrations | None = None, reason: str = "") -> Labelling:

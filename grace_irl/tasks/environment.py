@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 
 from grace_irl.errors import GraceError, InputError
+from grace_irl.rl.environments import SUCCESS
 
 DIVERGED = 1e6
 """Bound on the absolute values of an action's components. If a component reaches the bound or is not finite, the policy
@@ -85,8 +86,8 @@ def _sound(step: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
     """The result of a step, with the reward as a number.
 
     Raises:
-        TypeError, ValueError: the result has not five parts, the reward is no finite number, `info` is no dict, or its
-            entry about success is neither true nor false.
+        TypeError, ValueError: the result has not five parts, the reward is no finite number, `info` is no dict, or
+            an entry about success (`SUCCESS`) is neither true nor false.
     """
     observation, reward, ended, cut, info = step
     paid = float(reward)
@@ -94,7 +95,8 @@ def _sound(step: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         raise ValueError(f"a step is paid {paid}")
     if not isinstance(info, dict):
         raise TypeError(f"info is {type(info).__name__}, expected a dict")
-    success = info.get("is_success", False)
-    if not isinstance(success, bool | int | float | np.bool_ | np.number):
-        raise TypeError(f"info['is_success'] is {type(success).__name__}, expected true or false")
+    for key in SUCCESS:
+        told = info.get(key)
+        if told is not None and (np.ndim(told) or np.asarray(told).dtype.kind not in "biuf"):
+            raise TypeError(f"info[{key!r}] is {type(told).__name__}, expected true or false")
     return observation, paid, ended, cut, info

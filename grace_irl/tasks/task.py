@@ -7,7 +7,7 @@ import json
 import math
 import reprlib
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
@@ -18,6 +18,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
+from grace_irl.demos.components import listed
 from grace_irl.demos.select_recipe import require_keys
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import InputError
@@ -98,6 +99,24 @@ class Task:
     short_steps: int = 0
     floor: float = -math.inf
     ppo: Mapping[str, Any] = field(default_factory=dict)
+
+    def require_names(self, fields: Sequence[str]) -> None:
+        """Check the names of the components of demonstrations: the task's names or the environment's, in their order.
+
+        Args:
+            fields: the names; () accepts any environment.
+
+        Raises:
+            InputError: other names, or another order.
+        """
+        environment, view = self.make()
+        environment.close()
+        known = [names for names in (self.fields, view.metadata.fields) if names]
+        if fields and known and tuple(fields) not in known:
+            raise InputError(
+                f"demonstrations with components {listed(fields)}, and task {self.name} has {listed(known[0])}; "
+                "expected the same in the same order: leave --demos out, or bring demonstrations of this environment"
+            )
 
     def make(self) -> tuple[Any, Any]:
         """Make one environment and its view. The caller closes the environment.

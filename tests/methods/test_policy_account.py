@@ -47,7 +47,7 @@ def test_trainings_and_components_are_told() -> None:
 @pytest.mark.parametrize("policy", WRONG, ids=str)
 def test_evidence_of_another_form_is_left_out(policy: Any) -> None:
     said = texts({"policy": policy, "components": {"upright": COURSE}})
-    assert "No policy was trained in full" in said
+    assert "The evidence of its trainings cannot be read." in said
     assert "upright" in said
 
 

@@ -190,6 +190,46 @@ def test_files_of_two_folders_may_import_files_of_the_same_name(tmp_path: Path) 
         environment.close()
 
 
+def test_packages_of_two_folders_may_have_the_same_name_and_other_imports_stay(tmp_path: Path) -> None:
+    """Also packages without __init__.py; a helper that no other folder has stays."""
+    own = "import gymnasium\nfrom world.most import MOST\nfrom world.late import late\nimport {alone}\n\n\n"
+    own += "def make():\n    import {alone}\n"
+    own += "    return gymnasium.make('CartPole-v1', max_episode_steps=late(MOST))\n"
+    for most in (3, 7):
+        folder = tmp_path / str(most)
+        (folder / "world").mkdir(parents=True)
+        (folder / "world" / "most.py").write_text(f"MOST = {most}\n")
+        (folder / "world" / "late.py").write_text(f"def late(most):\n    return most + {most}\n")
+        (folder / f"alone_{most}.py").write_text("")
+        (folder / "own.py").write_text(own.replace("{alone}", f"alone_{most}"))
+    for most in (3, 7, 3):
+        environment, _ = make(f"{tmp_path / str(most) / 'own.py'}:make")
+        assert environment.get_wrapper_attr("_max_episode_steps") == 2 * most
+        environment.close()
+    assert {"alone_3", "alone_7"} <= set(sys.modules)
+
+
+def test_what_is_installed_below_a_folder_is_not_forgotten(tmp_path: Path) -> None:
+    """A virtual environment may lie there, with a module of a name that the other folder has, too."""
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        own = "import gymnasium\n\n\ndef make():\n    return gymnasium.make('CartPole-v1')\n"
+        (tmp_path / name / "own.py").write_text(own)
+    installed = tmp_path / "first" / "site-packages"
+    installed.mkdir()
+    for folder in (installed, tmp_path / "second"):
+        (folder / "installed_thing.py").write_text("")
+    sys.path.append(str(installed))
+    try:
+        thing = importlib.import_module("installed_thing")
+        for name in ("first", "second"):
+            make(f"{tmp_path / name / 'own.py'}:make")[0].close()
+        assert sys.modules["installed_thing"] is thing
+    finally:
+        sys.path.remove(str(installed))
+        sys.modules.pop("installed_thing", None)
+
+
 def test_a_file_may_import_another_of_its_folder(tmp_path: Path) -> None:
     """A file that is called like an installed package hides nothing, and the folder does not stay on the path."""
     before = [*sys.path]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed")
@@ -17,11 +17,10 @@ from grace_irl.compare.settings import Settings, comparison_of
 from grace_irl.demos import save
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError
-from grace_irl.report import data
+from grace_irl.methods.registry import method_of
 from grace_irl.rl.collect import collect
 from grace_irl.runs.config import resolve
 from grace_irl.runs.loading import new_labelling
-from grace_irl.runs.run import opened
 from tests.tasks.poles import TASK
 
 Capture = pytest.CaptureFixture[str]
@@ -52,36 +51,42 @@ def written(folder: Path, found: Demonstrations) -> str:
     return str(folder / "demos.parquet")
 
 
-def test_components_in_another_order_are_put_into_the_tasks(task: Path, tmp_path: Path) -> None:
-    right = experts(NAMES)
-    path = written(tmp_path, backwards(right))
-    config = resolve(flags={"method": "random", "policy.task": str(task), "data.demos": (path,)})
-    problem = new_labelling(config).problem()
-    settings = Settings(comparison_of({"task": str(task), "methods": ("bc",)}), resolve(flags={"data.demos": (path,)}))
-    compared = Contest.of(settings).demonstrations
-    assert problem.metadata.fields == compared.metadata.fields == NAMES
-    for found in (problem.items, compared.items):
-        for one, other in zip(found, right, strict=True):
-            np.testing.assert_array_equal(one.trajectory.states, other.trajectory.states)
-
-
-def test_components_of_other_names_are_refused(task: Path, tmp_path: Path, capsys: Capture) -> None:
-    path = written(tmp_path, experts(("a", "b", "c", "d")))
+@pytest.mark.parametrize("found", [backwards(experts(NAMES)), experts(("a", "b", "c", "d"))], ids=["order", "names"])
+def test_components_of_other_names_or_in_another_order_are_refused(
+    found: Demonstrations, task: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    path = written(tmp_path, found)
     for words in (["fit", "--method", "random"], ["compare", "--methods", "bc"]):
         assert main([*words, "--task", str(task), "--demos", path, "--out", str(tmp_path / "out")]) == 2
         error = capsys.readouterr().err
-        assert "demonstrations beside a task: components a, b, c, d; expected x, velocity, angle," in error
-        assert f"as task {task} has them" in error
+        assert f"components {', '.join(found.metadata.fields)}, and task pole has x, velocity, angle, angular" in error
+        assert "expected the same in the same order: leave --demos out" in error
         assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.slow
-def test_the_report_finds_demonstrations_of_another_order_again(task: Path, tmp_path: Path) -> None:
-    path = written(tmp_path, backwards(experts(NAMES)))
-    run = grace_irl.fit(method="random", programs=1, task=task, demos=[path], out=tmp_path / "run")
-    with opened(run.folder) as (store, config):
-        assert not data.read(config, store.trajectories(), fields=NAMES).trouble
-    assert main(["report", str(run.folder), "--demos", path]) == 0
+@pytest.mark.parametrize("names", [NAMES, ()], ids=["named", "unnamed"])
+def test_components_of_the_tasks_names_or_of_none_pass(names: tuple[str, ...], task: Path, tmp_path: Path) -> None:
+    path = written(tmp_path, experts(names))
+    config = resolve(flags={"method": "random", "policy.task": str(task), "data.demos": (path,)})
+    method_of(config).evaluator(new_labelling(config).problem(), config)
+    settings = Settings(comparison_of({"task": str(task), "methods": ("bc",)}), resolve(flags={"data.demos": (path,)}))
+    assert Contest.of(settings).problem(0).demonstrations.items
+
+
+def test_a_task_may_rename_the_components_of_its_environment(tmp_path: Path) -> None:
+    """Demonstrations that were collected in the environment have the environment's own names."""
+    names = [f"part {number}" for number in range(11)]
+    (tmp_path / "hopper.toml").write_text(
+        TASK.replace("CartPole-v1", "Hopper-v5").replace(
+            '["x", "velocity", "angle", "angular velocity"]', json.dumps(names)
+        )
+    )
+    found = collect("Hopper-v5", "random", 2, "expert", 0)
+    assert len(found.metadata.fields) == 11
+    path = written(tmp_path, found)
+    settings = comparison_of({"task": str(tmp_path / "hopper.toml"), "methods": ("bc",)})
+    contest = Contest.of(Settings(settings, resolve(flags={"data.demos": (path,)})))
+    assert contest.problem(0).demonstrations.items
 
 
 def test_programs_to_begin_with_fit_the_task_and_not_the_demonstrations(task: Path, tmp_path: Path) -> None:

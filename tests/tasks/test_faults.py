@@ -18,6 +18,7 @@ import gymnasium
 from grace_irl.cli import main
 from grace_irl.errors import InputError
 from grace_irl.methods.trained import TASK_FILE, resumes
+from grace_irl.rl.curve import Point, to_json
 from grace_irl.rl.environments import registration
 from grace_irl.rl.evaluation import Rollout
 from grace_irl.runs.config import resolve
@@ -57,6 +58,9 @@ def length(rollout):
 '''
 SMALL = "[training]\nsteps = 128\nevaluations = 2\nepisodes = 2\n[ppo]\nn_envs = 2\nn_steps = 32\n"
 Capture = pytest.CaptureFixture[str]
+
+
+SCORED = to_json([Point(1, 1, 0.0, 0.0, None, 1.0, {}, score=1.5)])
 
 
 def own_task(folder: Path, env: str = "own.py:make", score: str = "own.py:length") -> Path:
@@ -159,6 +163,15 @@ def test_a_step_of_another_form_is_named(step: str, said: str, tmp_path: Path, c
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("told", [None, True, np.bool_(0), np.array(False), 1])
+def test_success_may_be_told_in_several_forms(told: Any) -> None:
+    environment, _ = Task("own", "CartPole-v1", "Balance.", "info:x").make()
+    environment.reset(seed=0)
+    step = environment.env.step
+    environment.env.step = lambda action: (*step(action)[:4], {"is_success": told, "success": told})
+    assert environment.step(0)[4]["success"] is told
+
+
 def test_a_policy_that_lives_on_without_a_time_limit_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Random actions end CartPole's episodes, and a trained policy may not."""
     monkeypatch.setattr("grace_irl.tasks.environment.ENDLESS", 3)
@@ -182,8 +195,10 @@ def test_a_damaged_score_of_random_actions_is_played_again(text: str, tmp_path: 
     assert kept_random_score(TASK, 0, tmp_path) == (score, played)
 
 
-@pytest.mark.parametrize("curve", ["[]", '[{"steps": 1}]', "[" * 200_000], ids=len)
+@pytest.mark.parametrize("curve", ["[]", SCORED.replace("1.5", "null"), SCORED.replace("1.5", "NaN")], ids=len)
 def test_a_damaged_training_is_refused_in_one_line(curve: str, tmp_path: Path) -> None:
+    (tmp_path / RESULT).write_text(SCORED)
+    assert len(result_of(tmp_path) or ()) == 1
     (tmp_path / RESULT).write_text(curve)
     with pytest.raises(InputError, match=r"damaged .*delete its folder"):
         result_of(tmp_path)
