@@ -237,6 +237,7 @@ def test_other_trainings_are_refused_before_anything_is_written(
         ("pole.toml", ("n_envs = 2", "n_envs = 1"), "different in ppo"),
         ("pole.toml", ("steps = 128", "steps = 256"), "different in steps"),
         ("pole.toml", ("keep a pole upright", "hold a pole"), ""),  # prompts alone contain it
+        ("pole.toml", ("steps until the pole falls", "steps"), ""),
         ("own.py", ("make", "make"), ""),
         ("own.py", ("class Named", "# another\nclass Named"), "different in code"),
     ],
