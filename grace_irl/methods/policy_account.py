@@ -84,7 +84,7 @@ class Trained:
 
 @dataclass(frozen=True)
 class Component:
-    """The course of a component of the reward along trainings; None where it is missing."""
+    """The course of a component of the reward along trainings. None stands for a missing number."""
 
     values: list[float | None]
     max: float | None = None

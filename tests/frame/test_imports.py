@@ -17,6 +17,7 @@ PACKAGE = "grace_irl"
 
 ORDER: tuple[tuple[str, str], ...] = (
     ("version", "a number"),
+    ("packages", "versions of installed packages"),
     ("text", "plain functions on texts"),
     ("pages", "addresses"),
     ("errors", "messages are texts"),
