@@ -405,8 +405,9 @@ def registration(environment_id: str) -> str | None:
         return None
     spec = gymnasium.registry[environment_id]
     if not isinstance(spec.entry_point, str) or spec.entry_point.startswith("__main__:"):
+        what = "__main__" if isinstance(spec.entry_point, str) else "a function of this process"
         raise InputError(
-            f"{environment_id}: registered with code of this process alone; expected an entry point "
+            f"{environment_id}: registered with {what}; expected an entry point "
             "(package.module:Class), which a training in a process of its own can import"
         )
     if environment_id.startswith(GRID_PREFIXES) and spec.entry_point.partition(".")[0] in ("minigrid", "grace_irl"):

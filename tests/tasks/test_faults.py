@@ -265,10 +265,10 @@ def test_an_environment_that_no_training_can_make_is_refused_at_once(
     gymnasium.register("Pole-v0", entry_point=lambda: gymnasium.make("CartPole-v1"))  # type: ignore[arg-type,return-value]
     path = own_task(tmp_path, "Pole-v0")
     assert main(["fit", "--method", "random", "--task", str(path), "--out", str(tmp_path / "run")]) == 2
-    assert "Pole-v0: registered with code of this process alone" in capsys.readouterr().err
+    assert "Pole-v0: registered with a function of this process" in capsys.readouterr().err
     assert not (tmp_path / "run" / "trainings").exists()
     gymnasium.register("Mine-v0", entry_point="__main__:Mine")
-    with pytest.raises(InputError, match="Mine-v0: registered with code of this process alone"):
+    with pytest.raises(InputError, match="Mine-v0: registered with __main__"):
         registration("Mine-v0")
 
 
