@@ -65,18 +65,30 @@ class RecordedTraining:
         _require_program(self.program)
         if not _NAME.fullmatch(self.name):
             raise ValueError("a training without a name such as full-0")
-        if not self.curve:
-            raise ValueError("a training without an evaluation")
+        require_scored(self.curve)
         counts = [self.seed, self.steps, *(count for each in self.curve for count in (each.steps, each.episodes))]
         if not all(0 <= count <= MOST for count in counts):
             raise ValueError("a number that no training has")
         for point in self.curve:
-            if point.score is None:
-                raise ValueError("an evaluation without a score")
-            sizes = [point.score, point.mean, point.deviation, point.length, point.seconds, point.success or 0.0]
+            sizes = [point.score or 0.0, point.mean, point.deviation, point.length, point.seconds, point.success or 0.0]
             others = [point.paid or 0.0, *point.components.values(), *point.terms.values()]
             if not all(abs(size) <= LARGEST for size in sizes) or not all(map(math.isfinite, others)):
                 raise ValueError("an evaluation with a number that is not finite, or too large")
+
+
+def require_scored(curve: Sequence[Point]) -> None:
+    """Check that a learning curve has an evaluation, and that each evaluation has a score.
+
+    Raises:
+        ValueError: an evaluation or a score is missing, or a score is not finite or too large.
+    """
+    if not curve:
+        raise ValueError("a training without an evaluation")
+    for point in curve:
+        if point.score is None:
+            raise ValueError("an evaluation without a score")
+        if not abs(point.score) <= LARGEST:
+            raise ValueError("an evaluation with a number that is not finite, or too large")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import threading
 from dataclasses import asdict, fields
@@ -20,6 +19,7 @@ from grace_irl.rl import TRAINING_IMPORTS
 from grace_irl.rl.curve import Point, from_json, to_json
 from grace_irl.rl.environments import code_of, find_code
 from grace_irl.sandbox.protocol import Limits
+from grace_irl.tasks.recorded import require_scored
 from grace_irl.tasks.task import Task
 from grace_irl.work.executor import Job, Tell
 
@@ -116,8 +116,7 @@ def result_of(folder: Path) -> tuple[Point, ...] | None:
         return None
     try:
         found = from_json(path.read_text(encoding="utf-8"))
-        if not found or any(point.score is None or not math.isfinite(point.score) for point in found):
-            raise ValueError("no evaluation, or one without a score")
+        require_scored(found)
         return found
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: damaged ({error}); expected what a training wrote: delete its folder") from None
