@@ -319,7 +319,7 @@ class Contest:
         if self.task is None or environment:
             return environment_for(shown, environment or self.settings.comparison.env)
         if self.demonstrations.items:
-            self.task.require_names(shown.metadata.fields)
+            self.task.require_alike(shown.metadata)
             unnamed = replace(shown.metadata, fields=())
             require_alike(f"task {self.task.name}", self.task.make, unnamed, shown.items[0].trajectory)
         return self.task.make

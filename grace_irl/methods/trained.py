@@ -130,13 +130,7 @@ def policy_evaluator(problem: Problem, config: Config) -> Callable[[Workbench], 
             "the same: leave --demos out, or bring demonstrations of this environment"
         )
     if theirs:
-        view = task.metadata.view
-        if view and problem.metadata.view and view != problem.metadata.view:
-            raise InputError(
-                f"demonstrations of view {problem.metadata.view}, and task {task.name} has view {view}; expected the "
-                "same: leave --demos out, or bring demonstrations of this environment"
-            )
-        task.require_names(problem.metadata.fields)
+        task.require_alike(problem.metadata)
     random_score(task, config.seed, 1)  # a score that fails ends the run before any file is written
 
     def opened(bench: Workbench) -> Evaluator:

@@ -7,7 +7,7 @@ import json
 import math
 import reprlib
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
@@ -100,23 +100,31 @@ class Task:
     floor: float = -math.inf
     ppo: Mapping[str, Any] = field(default_factory=dict)
 
-    def require_names(self, fields: Sequence[str]) -> None:
-        """Check the names of the components of demonstrations: the task's names or the environment's, in their order.
+    def require_alike(self, demonstrations: Metadata) -> None:
+        """Check the view of demonstrations, and the names of their components.
+
+        The names must be the task's or those of its environment, in their order.
 
         Args:
-            fields: the names; () accepts any environment.
+            demonstrations: metadata of the demonstrations. An empty view, or no names, are accepted.
 
         Raises:
-            InputError: other names, or another order.
+            InputError: another view, other names, or another order of names.
         """
         environment, view = self.make()
         environment.close()
-        known = [names for names in (self.fields, view.metadata.fields) if names]
-        if fields and known and tuple(fields) not in known:
-            raise InputError(
-                f"demonstrations with components {listed(fields)}, and task {self.name} has {listed(known[0])}; "
-                "expected the same in the same order: leave --demos out, or bring demonstrations of this environment"
-            )
+        ours, theirs = view.metadata, demonstrations
+        names = [known for known in (self.fields, ours.fields) if known]
+        found = [("view", theirs.view, ours.view)] if ours.view and theirs.view != ours.view else []
+        if names and theirs.fields not in names:
+            found.append(("components", listed(theirs.fields), listed(names[0])))
+        for what, said, expected in found:
+            if said:
+                order = " in the same order" if what == "components" else ""
+                raise InputError(
+                    f"demonstrations with {what} {said}, and task {self.name} has {expected}; expected the same{order}: "
+                    "leave --demos out, or bring demonstrations of this environment"
+                )
 
     def make(self) -> tuple[Any, Any]:
         """Make one environment and its view. The caller closes the environment.

@@ -21,6 +21,7 @@ from grace_irl.methods.registry import method_of
 from grace_irl.rl.collect import collect
 from grace_irl.runs.config import resolve
 from grace_irl.runs.loading import new_labelling
+from grace_irl.tasks.task import read_task
 from tests.tasks.poles import TASK
 
 Capture = pytest.CaptureFixture[str]
@@ -62,6 +63,15 @@ def test_components_of_other_names_or_in_another_order_are_refused(
         assert f"components {', '.join(found.metadata.fields)}, and task pole has x, velocity, angle, angular" in error
         assert "expected the same in the same order: leave --demos out" in error
         assert not (tmp_path / "out").exists()
+
+
+def test_demonstrations_of_another_view_are_refused(task: Path) -> None:
+    found, made = experts(NAMES), read_task(str(task))
+    made.require_alike(found.metadata)
+    made.require_alike(replace(found.metadata, view=""))
+    assert found.metadata.view
+    with pytest.raises(InputError, match=f"demonstrations with view other, and task pole has {found.metadata.view};"):
+        made.require_alike(replace(found.metadata, view="other"))
 
 
 @pytest.mark.parametrize("names", [NAMES, ()], ids=["named", "unnamed"])
