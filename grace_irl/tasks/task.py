@@ -122,8 +122,8 @@ class Task:
             if said:
                 order = " in the same order" if what == "components" else ""
                 raise InputError(
-                    f"demonstrations with {what} {said}, and task {self.name} has {expected}; expected the same{order}: "
-                    "leave --demos out, or bring demonstrations of this environment"
+                    f"demonstrations with {what} {said}, and task {self.name} has {expected}; expected the same{order}"
+                    ": leave --demos out, or bring demonstrations of this environment"
                 )
 
     def make(self) -> tuple[Any, Any]:
