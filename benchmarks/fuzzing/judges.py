@@ -268,9 +268,10 @@ def scramble(path: Path) -> None:
 def comparison(folder: Path) -> None:
     """Reads the folder of a comparison and writes its tables."""
     from grace_irl.compare.folder import ComparisonFolder, read_curve, read_result
+    from grace_irl.compare.plot import Line, plot
     from grace_irl.compare.settings import read_settings, tuned
     from grace_irl.compare.standings import Oracle, standings
-    from grace_irl.compare.table import Line, csv_text, markdown, plot
+    from grace_irl.compare.table import csv_text, markdown
 
     found = read_settings(folder)
     for method in found.comparison.methods:

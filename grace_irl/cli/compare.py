@@ -160,7 +160,7 @@ def compare(
 def _print(compared: Compared, *, as_json: bool) -> None:
     from grace_irl.cli.console import console, plain_table, print_json, say
     from grace_irl.compare.folder import ComparisonFolder
-    from grace_irl.compare.table import KEY, USE, differences_of, rows_of, used_of
+    from grace_irl.compare.table import BUDGETS, KEY, USE, differences_of, equal_budgets_of, rows_of, used_of
 
     out, place = console(), ComparisonFolder(compared.folder)
     if not as_json or out.is_live:
@@ -174,12 +174,15 @@ def _print(compared: Compared, *, as_json: bool) -> None:
                     out.print(table)
         if compared.standings:
             say(KEY)
-            head, rows = used_of(compared.results, list(dict.fromkeys(each.method for each in compared.standings)))
-            used = plain_table(*head, title="what each method used")
-            for row in rows:
-                used.add_row(*row)
-            out.print(used)
-            say(USE)
+            methods = list(dict.fromkeys(each.method for each in compared.standings))
+            tables = [("what each method used", *used_of(compared.results, methods), USE)]
+            tables += [(*each, BUDGETS) for each in equal_budgets_of(compared.results, methods)]
+            for title, head, rows, said in tables:
+                table = plain_table(*head, title=title)
+                for row in rows:
+                    table.add_row(*row)
+                out.print(table)
+                say(said)
         for note in compared.notes:
             say(f"note: {note}")
         say(f"table: {place.table}")

@@ -16,6 +16,7 @@ from grace_irl.compare.contest import Contest, require_cleanable, require_search
 from grace_irl.compare.dispatch import Listener, run_jobs
 from grace_irl.compare.fitted import Fitted
 from grace_irl.compare.folder import ComparisonFolder, JobResult, read_curve, read_result
+from grace_irl.compare.plot import Line, plot
 from grace_irl.compare.settings import (
     ORACLE,
     OURS,
@@ -30,7 +31,7 @@ from grace_irl.compare.settings import (
     told_apart,
 )
 from grace_irl.compare.standings import Oracle, Standing, standings
-from grace_irl.compare.table import Line, csv_text, markdown, plot
+from grace_irl.compare.table import csv_text, markdown
 from grace_irl.config import METHOD
 from grace_irl.contents import require_no_links
 from grace_irl.demos.label_rule import RuleChoice

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.compare.folder import Used, read_curve
+from grace_irl.compare.budgets import milestones_of
+from grace_irl.compare.folder import Milestone, Used, read_curve
 from grace_irl.compare.settings import ORACLE
 from grace_irl.config import Config, SandboxConfig
 from grace_irl.demos.components import require_same
@@ -23,7 +24,9 @@ from grace_irl.demos.label_rule import RuleChoice, require_roles_for
 from grace_irl.demos.labels import Problem
 from grace_irl.demos.trajectory import Demonstrations, LabelRule, Trajectory
 from grace_irl.errors import InputError
+from grace_irl.methods.policy_account import PolicyAccount
 from grace_irl.methods.registry import method_of
+from grace_irl.methods.separated import SeparationAccount
 from grace_irl.programs.check import read
 from grace_irl.programs.export import fields_of, label_of, reads_of, threshold_of
 from grace_irl.rewards.file import RewardFile, load_reward, read_reward
@@ -268,7 +271,7 @@ class Fitted:
             "steps, which are not among those of training"
         )
         reward, (*before, last) = self._reward(config, run), kept
-        used = replace(used_by(self.folder, None), steps=played)
+        used = replace(used_by(self.folder, None), steps=played, measure="", milestones=())
         return FittedPolicy(
             last.policy, reward, steps, (note, *_warned(run)), kept=tuple(before), used=used, search_seconds=None
         )
@@ -312,9 +315,14 @@ def used_by(folder: Path, seconds: float | None) -> Used:
 
     asked = calls = tokens_in = tokens_out = 0
     writers: list[str] = []
-    for database in sorted(folder.rglob("run.db")):
+    measure = ""
+    milestones: tuple[Milestone, ...] = ()
+    databases = sorted(folder.rglob("run.db"))
+    for database in databases:
         with opened(database.parent) as (store, config):
             writers.append(_writer(config))
+            if len(databases) == 1:
+                measure, milestones = _measure(config), milestones_of(store, folder / TRAININGS)
             asked += len(store.told())
             for _, _, answer in store.proposals():
                 # The first answer of a call holds the prompt, the tokens and the time of the call.
@@ -325,7 +333,13 @@ def used_by(folder: Path, seconds: float | None) -> Used:
     curves = [read_curve(path) for path in trainings.glob(f"*/*/{CURVE}")]
     steps = sum(int(curve[-1]["steps"]) for curve in curves if curve)
     writer = ", ".join(dict.fromkeys(writers))
-    return Used(asked, trained, calls, tokens_in, tokens_out, steps, seconds, writer)
+    return Used(asked, trained, calls, tokens_in, tokens_out, steps, seconds, writer, measure, milestones)
+
+
+def _measure(config: Config) -> str:
+    """The quantity that the scores of a run measure: "score" of a task, "fitness" on demonstrations, or "" for others."""
+    account = method_of(config).account
+    return account.score if isinstance(account, PolicyAccount | SeparationAccount) else ""
 
 
 def _writer(config: Config) -> str:

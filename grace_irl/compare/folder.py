@@ -197,6 +197,23 @@ class TrainingOutcome:
 
 
 @dataclass(frozen=True)
+class Milestone:
+    """A new highest score of a search, and what the search had used by then. The numbers count as in `Used`.
+
+    Attributes:
+        asked: answers to the search's requests for programs, this one among them.
+        tokens: input and output tokens.
+        steps: environment steps of the search.
+        score: the score of the program.
+    """
+
+    asked: int
+    tokens: int
+    steps: int
+    score: float
+
+
+@dataclass(frozen=True)
 class Used:
     """Resources that a method used to find its reward, before the training of its policy.
 
@@ -213,6 +230,10 @@ class Used:
             that become negative demonstrations.
         seconds: wall seconds of the search; None if search and training alternate.
         writer: names of the proposers that wrote the programs, with the names of models; "" if unknown.
+        measure: quantity that the scores of the search measure: "score" of the task, or "fitness" on demonstrations; ""
+            if unknown.
+        milestones: the new highest scores of the search, in the order of the requests; () for an expansion, whose runs
+            have different data, and if an earlier version of grace-irl ran the job.
     """
 
     asked: int = 0
@@ -223,6 +244,8 @@ class Used:
     steps: int = 0
     seconds: float | None = 0.0
     writer: str = ""
+    measure: str = ""
+    milestones: tuple[Milestone, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -280,4 +303,5 @@ def read_result(path: Path) -> JobResult | None:
         return None
     evaluated = [each for outcome in found.outcomes for each in (outcome, outcome.favourite) if each is not None]
     own = path.parent.name == f"{found.method}-{found.seed}"
-    return found if own and not any(map(not_finite, evaluated)) else None
+    reached = [each.score for each in found.used.milestones] if found.used is not None else []
+    return found if own and not any(map(not_finite, evaluated)) and all(map(math.isfinite, reached)) else None

@@ -1,7 +1,4 @@
-"""Tables of results (CSV) and of standings (Markdown), and plots of learning curves (SVG).
-
-A plotted curve shows the mean over the seeds of a method, and the range from the lowest to the highest value.
-"""
+"""Tables of results (CSV) and of standings (Markdown)."""
 
 from __future__ import annotations
 
@@ -9,18 +6,15 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
+from grace_irl.compare.budgets import RESOURCES, AtBudget, budgets_of
 from grace_irl.compare.folder import Favourite, JobResult, TrainingOutcome, Used
 from grace_irl.compare.settings import Settings
 from grace_irl.compare.standings import CONFIDENCE, Scores, SeedSummary, Standing
+from grace_irl.methods.account import capitalised
 from grace_irl.pages import page
-from grace_irl.svg import COLOURS, Frame, points, text
 from grace_irl.text import line
 
 TEXTS = ("method", "environment", "data", "failure")
@@ -38,6 +32,11 @@ KEY = (
 )
 
 USE = "Means over the runs of a method. Programs are trained if policies judge them. A method without a search has 0"
+
+BUDGETS = (
+    "The highest score in the search, not of the policies above, that a run had reached within the budget: mean ± "
+    "standard deviation over seeds [interval]. The budget is the least that one of these runs has used in all"
+)
 
 Row = list[str]
 
@@ -133,6 +132,9 @@ def markdown(
     if rows:
         lines += ["## What each method used", "", f"{USE}.", "", _line(head), _line(["---"] * len(head))]
         lines += [*map(_line, rows), ""]
+    for title, head, rows in equal_budgets_of(results, comparison.methods):
+        lines += [f"## {capitalised(title)}", "", f"{BUDGETS}.", "", _line(head), _line(["---"] * len(head))]
+        lines += [*map(_line, rows), ""]
     ran = ran_of(results, settings)
     if ran:
         lines += ["## What ran", "", *(f"- {_said(each)}" for each in ran), ""]
@@ -193,6 +195,28 @@ def used_of(results: Sequence[JobResult], methods: Sequence[str]) -> tuple[Row, 
         cells += [_mean([each.seconds for each in used]), _mean([each.seconds for each in trained])]
         rows.append([method, str(len(runs)), *map(_whole, cells)])
     return head, rows
+
+
+def equal_budgets_of(results: Sequence[JobResult], methods: Sequence[str]) -> list[tuple[str, Row, list[Row]]]:
+    """Title, head and rows of the table of searches at equal budgets, for each measure of their scores."""
+    budgets = budgets_of(results, methods)
+    found = []
+    for measure in dict.fromkeys(each.measure for each in budgets):
+        part = [each for each in budgets if each.measure == measure]
+        head = ["method", "runs", *(f"{RESOURCES[each.resource]}: {each.amount:,}" for each in part)]
+        rows = []
+        for same in zip(*(each.methods for each in part), strict=True):
+            cells = [_reached(each) for each in same]
+            rows.append([same[0].method, str(same[0].runs), *cells])
+        found.append((f"{measure} of searches at equal budgets", head, rows))
+    return found
+
+
+def _reached(one: AtBudget) -> str:
+    """The highest scores within a budget as text, with the number of runs if some have none."""
+    if one.reached is None or one.reached.runs == one.runs:
+        return _interval(one.reached)
+    return f"{_interval(one.reached)} ({one.reached.runs} of them)"
 
 
 def ran_of(results: Sequence[JobResult], settings: Settings) -> list[str]:
@@ -302,86 +326,3 @@ def _line(cells: Sequence[str]) -> str:
 def _said(text: str) -> str:
     """An untrusted text for Markdown: one line, with backslashes, HTML elements, images and links escaped."""
     return re.sub(r"([\\<\[])", r"\\\1", line(text))
-
-
-MEASURES = {"score": "score", "success": "success rate", "mean": "return"}
-"""Names of the axis of a plot by the key of its points, in the order of preference. `mean` is the mean return."""
-WIDTH, HEIGHT = 720, 420
-LEFT, RIGHT, TOP, BOTTOM = 70, 130, 40, 50
-
-Point = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Line:
-    """The learning curves of one method.
-
-    Attributes:
-        name: name of the method.
-        curves: one list of points for each seed, with the keys `steps`, `mean`, `success` and, with a task, `score`.
-    """
-
-    name: str
-    curves: Sequence[Sequence[Point]]
-
-    def measure(self) -> str:
-        """The key to plot: `score` if all points have a task's score, else `success` if all have it, else `mean`."""
-        every = [point for curve in self.curves for point in curve]
-        return next((key for key in MEASURES if every and all(each.get(key) is not None for each in every)), "mean")
-
-    def band(self, measure: str) -> list[tuple[float, float, float, float]]:
-        """Steps, mean, minimum and maximum of each point that all seeds with points have reached.
-
-        Args:
-            measure: the key of the plotted value. Mean, minimum and maximum are over the seeds.
-        """
-        curves = [curve for curve in self.curves if curve]
-        looks = min((len(curve) for curve in curves), default=0)
-        found = []
-        for number in range(looks):
-            values = np.array([float(curve[number][measure]) for curve in curves])
-            steps = float(np.mean([curve[number]["steps"] for curve in curves]))
-            found.append((steps, float(values.mean()), float(values.min()), float(values.max())))
-        return found
-
-
-def plot(title: str, lines: Sequence[Line]) -> str:
-    """A plot of learning curves as SVG. A method without environment steps, such as BC, is a dashed horizontal line."""
-    shared = {line.measure() for line in lines if any(line.curves)}
-    measure = shared.pop() if len(shared) == 1 else "mean"
-    bands = [(line.name, line.band(measure)) for line in lines]
-    looks = [point for _, band in bands for point in band]
-    right = max((point[0] for point in looks), default=1.0) or 1.0
-    low = min((point[2] for point in looks), default=0.0)
-    high = max((point[3] for point in looks), default=1.0)
-    low, high = (0.0, 1.0) if measure == "success" else (min(low, 0.0), high if high > low else low + 1.0)
-    frame = Frame(WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM, 0.0, right, low, high)
-    parts = [text(LEFT, TOP - 16, title, anchor="start", size=14)]
-    parts += frame.axes("environment steps", MEASURES[measure])
-    for number, (name, band) in enumerate(bands):
-        colour = COLOURS[number % len(COLOURS)]
-        parts += _drawn(frame, band, colour)
-        parts.append(text(WIDTH - RIGHT + 12, TOP + 14 + 20 * number, name, fill=colour, anchor="start"))
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
-        'font-family="sans-serif" font-size="12">'
-    )
-    return "\n".join([head, f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>', *parts, "</svg>"]) + "\n"
-
-
-def _drawn(frame: Frame, band: Sequence[tuple[float, float, float, float]], colour: str) -> list[str]:
-    """SVG elements for the range and the mean of one method."""
-    if not band:
-        return []
-    if len(band) == 1 and band[0][0] == 0:
-        at = frame.y(band[0][1])
-        return [f'<path d="M{LEFT} {at:.1f}H{WIDTH - RIGHT}" stroke="{colour}" stroke-dasharray="6 4"/>']
-    upper = [(frame.x(steps), frame.y(most)) for steps, _, _, most in band]
-    lower = [(frame.x(steps), frame.y(least)) for steps, _, least, _ in reversed(band)]
-    mean = [(frame.x(steps), frame.y(value)) for steps, value, _, _ in band]
-    dots = [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2" fill="{colour}"/>' for x, y in mean]
-    return [
-        f'<polygon points="{points([*upper, *lower])}" fill="{colour}" fill-opacity="0.15"/>',
-        f'<polyline points="{points(mean)}" fill="none" stroke="{colour}" stroke-width="1.8"/>',
-        *dots,
-    ]

@@ -13,9 +13,10 @@ import pytest
 
 import grace_irl
 from grace_irl.compare.folder import ComparisonFolder, Favourite, JobResult, TrainingOutcome, Used
+from grace_irl.compare.plot import Line, plot
 from grace_irl.compare.settings import Comparison, Settings
 from grace_irl.compare.standings import Oracle, Scores, Standing, standings
-from grace_irl.compare.table import Line, csv_text, differences_of, markdown, plot, ran_of, rows_of, used_of
+from grace_irl.compare.table import csv_text, differences_of, markdown, ran_of, rows_of, used_of
 from grace_irl.config import Config
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 

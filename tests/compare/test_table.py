@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grace_irl.compare.table import HEIGHT, WIDTH, Line, plot
+from grace_irl.compare.plot import HEIGHT, WIDTH, Line, plot
 
 
 def curve(*values: float, success: bool = False) -> list[dict[str, float | None]]:

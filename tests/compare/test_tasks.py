@@ -21,8 +21,8 @@ from grace_irl.compare.comparison import resume
 from grace_irl.compare.contest import Contest
 from grace_irl.compare.fitted import Fitted, used_by
 from grace_irl.compare.folder import ComparisonFolder
+from grace_irl.compare.plot import Line, plot
 from grace_irl.compare.settings import Settings, comparison_of, read_settings, told_apart
-from grace_irl.compare.table import Line, plot
 from grace_irl.errors import InputError
 from grace_irl.methods.eureka import EurekaConfig
 from grace_irl.rewards.file import load_reward
@@ -95,6 +95,11 @@ def test_searches_and_the_true_reward_without_demonstrations(task: Path, tmp_pat
     assert re.search(r"^- versions: grace-irl \S+, Python .*stable-baselines3 \d", table, re.MULTILINE)
     assert f"| eureka | 1 | 4 | 4 | 0 | 0 | 0 | {EUREKA} | {STEPS} | {EUREKA + STEPS} |" in table
     assert f"| ppo-true | 1 | 0 | 0 | 0 | 0 | 0 | 0 | {STEPS} | {STEPS} | 0 |" in table
+    assert (
+        f"| method | runs | programs: 1 | environment steps: {TRAINED} |\n| --- | --- | --- | --- |\n| eureka | 1 |"
+        in table
+    )
+    assert {each["measure"] for name, each in told.items() if name != "ppo-true"} == {"score"}
     assert str(tmp_path) not in table
     told_rows = {row["method"]: row for row in rows(folder)}
     assert told_rows["eureka"]["search_steps"] == str(EUREKA)
@@ -440,3 +445,7 @@ def test_a_search_over_demonstrations_without_a_task(cart_pole: Path, tmp_path: 
     reward = load_reward(ComparisonFolder(folder).job("forge", 0).fit / "reward.py")
     assert "fitted" in reward.source or "discriminator" in reward.source
     assert {each["method"] for each in found["results"]} == {"forge", "grace"}
+    assert "## Fitness of searches at equal budgets" in (folder / "table.md").read_text()
+    for each in told.values():
+        assert each["milestones"][-1]["asked"] <= each["asked"]
+        assert [one["score"] for one in each["milestones"]] == sorted({one["score"] for one in each["milestones"]})
