@@ -106,10 +106,13 @@ def misused(error: Exception, arguments: Sequence[str] = ()) -> str | None:
     if option and context and context.info_name == "fit":
         from grace_irl.runs.config import other_methods
 
-        recording = dict(_words(arguments)).get("--replay", "")
+        words = dict(_words(arguments))
+        recording = words.get("--replay", "")
         # If the recording existed, the parser would know its method, and the option might be valid.
         if recording and not os.path.exists(os.path.expanduser(recording)):
             said = f"{recording}: no such file; expected the folder of a run, or a recording, for --replay"
+        elif option == "--env" and "--task" in words:
+            said = "--env with --task; expected --task alone, which names the environment"
         elif other := other_methods(option, ""):
             said = f"{option} has no effect with this method; expected it with --method {other}, or left out"
     if option and context and context.info_name == "compare":

@@ -337,7 +337,7 @@ def used_by(folder: Path, seconds: float | None) -> Used:
 
 
 def _measure(config: Config) -> str:
-    """The quantity that the scores of a run measure: "score" of a task, "fitness" on demonstrations, or "" for others."""
+    """The quantity that the scores of a run measure (`Used.measure`); "" if no task and no demonstrations judge."""
     account = method_of(config).account
     return account.score if isinstance(account, PolicyAccount | SeparationAccount) else ""
 

@@ -92,7 +92,8 @@ def markdown(
 ) -> str:
     """Markdown with the tables of each environment, the resources that each method used, what ran, and the notes."""
     comparison, fit = settings.comparison, settings.fit
-    form = f"episodes of {comparison.horizon} steps" if comparison.horizon else "episodes as the environment ends them"
+    ends = "task" if comparison.task else "environment"
+    form = f"episodes of {comparison.horizon} steps" if comparison.horizon else f"episodes as the {ends} ends them"
     expansion = f"; grace expands in {fit.expand.rounds} rounds" if fit.expand.rounds else ""
     draws = (
         f"for each seed, {count} trajectories of each task and role are drawn, which all methods get"

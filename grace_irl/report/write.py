@@ -135,9 +135,11 @@ def report_of_fit(folder: Path, note: Callable[[str], None], demonstrations: Sho
 def report(folder: Path, demonstrations: Shown | None = None) -> str:
     """The HTML text of the report. See `write_report`."""
     if (folder / "compare.toml").is_file():
+        jobs = folder / "jobs"
+        run = min(jobs.glob("*/fit"), default=jobs / "METHOD-SEED" / "fit")
         raise InputError(
-            f"{folder}: a comparison; expected a run, such as {folder / 'jobs' / 'grace-0' / 'fit'}: "
-            f"the tables and curves of the comparison are in {folder}"
+            f"{folder}: a comparison; expected a run, such as {run}: the tables and curves of the comparison are in "
+            f"{folder}"
         )
     if not is_expansion(folder):
         return _page(folder, None, demonstrations)

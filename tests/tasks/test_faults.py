@@ -362,3 +362,9 @@ def test_views_see_what_the_environment_has_and_a_diverged_policy_is_its_rewards
     for action in (1e9, np.nan, -np.inf):
         with pytest.raises(OverflowError):
             environment.step(np.array([action]))
+
+
+def test_a_task_alone_names_its_environment(tmp_path: Path, capsys: Capture) -> None:
+    words = ["fit", "--method", "random", "--task", "reacher", "--out", str(tmp_path / "run")]
+    assert main([*words, "--env", "Reacher-v5"]) == 2
+    assert capsys.readouterr().err.startswith("grace-irl: --env with --task; expected --task alone, which names the")
