@@ -374,7 +374,7 @@ def test_what_is_no_run_is_one_line(tmp_path: Path) -> None:
         assert "\n" not in str(caught.value)
         assert not (tmp_path / folder / "report.html").exists()
     (tmp_path / "compared" / "jobs" / "random-3" / "fit").mkdir(parents=True)
-    with pytest.raises(InputError, match="such as .*compared/jobs/random-3/fit: "):
+    with pytest.raises(InputError, match="compared/jobs/random-3/fit:"):
         write_report(tmp_path / "compared")
 
 
