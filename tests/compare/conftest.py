@@ -37,3 +37,13 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(comparisons, "run_jobs", run_jobs)
     monkeypatch.setattr(expansion, "PpoLearner", Scripted)
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Path:
+    """A file of a short task in CartPole."""
+    from tests.compare.short import TASK
+
+    path = tmp_path / "pole.toml"
+    path.write_text(TASK)
+    return path

@@ -9,15 +9,20 @@ import pytest
 
 pytest.importorskip("imitation", reason="not installed: pip install --no-deps imitation==1.0.1")
 
-from grace_irl.compare.folder import (
-    ComparisonFolder,
-)
+from grace_irl.compare.folder import ComparisonFolder
 from grace_irl.compare.settings import Settings, comparison_of
 from grace_irl.compare.table import MEASURED
 from grace_irl.runs.config import resolve
 from tests.compare.rewards import UPRIGHT
+from tests.tasks.poles import TASK as CART_POLE
 
 STEPS = 2048
+LIMIT = 30
+TASK = CART_POLE.replace("episodes = 2", f"episodes = 2\nmax_steps = {LIMIT}")
+TASK_STEPS = 128
+QUICK = ["--seeds", "1", "--steps", str(TASK_STEPS), "--episodes", "3", "--looks", "1", "--look-episodes", "2"]
+QUICK += ["--choice-episodes", "1"]
+"""Words of a comparison in the environment of `TASK`."""
 ROOT = Path(__file__).parents[2]
 HEAVY = f"{Path(__file__).with_name('rewards.py')}:heavy"
 BARRED = f"{Path(__file__).with_name('rewards.py')}:barred"
