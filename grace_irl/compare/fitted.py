@@ -24,9 +24,9 @@ from grace_irl.demos.label_rule import RuleChoice, require_roles_for
 from grace_irl.demos.labels import Problem
 from grace_irl.demos.trajectory import Demonstrations, LabelRule, Trajectory
 from grace_irl.errors import InputError
-from grace_irl.methods.policy_account import PolicyAccount
+from grace_irl.methods.grace import discriminator
 from grace_irl.methods.registry import method_of
-from grace_irl.methods.separated import SeparationAccount
+from grace_irl.methods.trained import policy_evaluator
 from grace_irl.programs.check import read
 from grace_irl.programs.export import fields_of, label_of, reads_of, threshold_of
 from grace_irl.rewards.file import RewardFile, load_reward, read_reward
@@ -337,9 +337,9 @@ def used_by(folder: Path, seconds: float | None) -> Used:
 
 
 def _measure(config: Config) -> str:
-    """The quantity that the scores of a run measure (`Used.measure`); "" if no task and no demonstrations judge."""
-    account = method_of(config).account
-    return account.score if isinstance(account, PolicyAccount | SeparationAccount) else ""
+    """The quantity that the scores of a run measure (`Used.measure`); "" for evaluators of other distributions."""
+    evaluator = method_of(config).evaluator
+    return "score" if evaluator is policy_evaluator else "fitness" if evaluator is discriminator else ""
 
 
 def _writer(config: Config) -> str:

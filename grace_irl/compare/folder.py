@@ -198,10 +198,12 @@ class TrainingOutcome:
 
 @dataclass(frozen=True)
 class Milestone:
-    """A new highest score of a search, and what the search had used by then. The numbers count as in `Used`.
+    """A new highest score of a search, and what the search had used by then.
+
+    The numbers are those of `Used` for the requests with a result: this one, and those before it.
 
     Attributes:
-        asked: answers to the search's requests for programs, this one among them.
+        asked: answers to the search's requests for programs.
         tokens: input and output tokens.
         steps: environment steps of the search.
         score: the score of the program.
@@ -231,7 +233,7 @@ class Used:
         seconds: wall seconds of the search; None if search and training alternate.
         writer: names of the proposers that wrote the programs, with the names of models; "" if unknown.
         measure: quantity that the scores of the search measure: "score" of the task, or "fitness" on demonstrations; ""
-            if unknown.
+            if unknown, so that they are compared with no others.
         milestones: the new highest scores of the search, in the order of the requests; () for an expansion, whose runs
             have different data, and if an earlier version of grace-irl ran the job.
     """

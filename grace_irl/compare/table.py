@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from grace_irl.compare.budgets import RESOURCES, AtBudget, budgets_of
+from grace_irl.compare.budgets import RESOURCES, budgets_of
 from grace_irl.compare.folder import Favourite, JobResult, TrainingOutcome, Used
 from grace_irl.compare.settings import Settings
 from grace_irl.compare.standings import CONFIDENCE, Scores, SeedSummary, Standing
@@ -35,7 +35,8 @@ USE = "Means over the runs of a method. Programs are trained if policies judge t
 
 BUDGETS = (
     "The highest score in the search, not of the policies above, that a run had reached within the budget: mean ± "
-    "standard deviation over seeds [interval]. The budget is the least that one of these runs has used in all"
+    "standard deviation over the seeds that these searches share [interval]; '-' if a run had no valid program by "
+    "then. The budget is the least that one of these runs has used in all"
 )
 
 Row = list[str]
@@ -134,7 +135,7 @@ def markdown(
         lines += ["## What each method used", "", f"{USE}.", "", _line(head), _line(["---"] * len(head))]
         lines += [*map(_line, rows), ""]
     for title, head, rows in equal_budgets_of(results, comparison.methods):
-        lines += [f"## {capitalised(title)}", "", f"{BUDGETS}.", "", _line(head), _line(["---"] * len(head))]
+        lines += [f"## {_said(capitalised(title))}", "", f"{BUDGETS}.", "", _line(head), _line(["---"] * len(head))]
         lines += [*map(_line, rows), ""]
     ran = ran_of(results, settings)
     if ran:
@@ -205,19 +206,12 @@ def equal_budgets_of(results: Sequence[JobResult], methods: Sequence[str]) -> li
     for measure in dict.fromkeys(each.measure for each in budgets):
         part = [each for each in budgets if each.measure == measure]
         head = ["method", "runs", *(f"{RESOURCES[each.resource]}: {each.amount:,}" for each in part)]
-        rows = []
-        for same in zip(*(each.methods for each in part), strict=True):
-            cells = [_reached(each) for each in same]
-            rows.append([same[0].method, str(same[0].runs), *cells])
-        found.append((f"{measure} of searches at equal budgets", head, rows))
+        rows = [
+            [same[0].method, str(same[0].runs), *(_interval(each.reached) for each in same)]
+            for same in zip(*(each.methods for each in part), strict=True)
+        ]
+        found.append((f"{line(measure)} of searches at equal budgets", head, rows))
     return found
-
-
-def _reached(one: AtBudget) -> str:
-    """The highest scores within a budget as text, with the number of runs if some have none."""
-    if one.reached is None or one.reached.runs == one.runs:
-        return _interval(one.reached)
-    return f"{_interval(one.reached)} ({one.reached.runs} of them)"
 
 
 def ran_of(results: Sequence[JobResult], settings: Settings) -> list[str]:

@@ -18,7 +18,7 @@ pytest.importorskip("imitation", reason="not installed: pip install --no-deps im
 from grace_irl.cli import main
 from grace_irl.compare.comparison import resume
 from grace_irl.compare.fitted import used_by
-from grace_irl.compare.folder import ComparisonFolder
+from grace_irl.compare.folder import ComparisonFolder, Milestone
 from grace_irl.compare.plot import Line, plot
 from grace_irl.rewards.file import load_reward
 from grace_irl.rl.curve import Point, from_json, to_json
@@ -77,10 +77,7 @@ def test_searches_and_the_true_reward_without_demonstrations(task: Path, tmp_pat
     assert re.search(r"^- versions: grace-irl \S+, Python .*stable-baselines3 \d", table, re.MULTILINE)
     assert f"| eureka | 1 | 4 | 4 | 0 | 0 | 0 | {EUREKA} | {STEPS} | {EUREKA + STEPS} |" in table
     assert f"| ppo-true | 1 | 0 | 0 | 0 | 0 | 0 | 0 | {STEPS} | {STEPS} | 0 |" in table
-    assert (
-        f"| method | runs | programs: 1 | environment steps: {TRAINED} |\n| --- | --- | --- | --- |\n| eureka | 1 |"
-        in table
-    )
+    assert f"| method | runs | programs asked: 1 | steps of the search: {TRAINED} |\n" in table
     assert {each["measure"] for name, each in told.items() if name != "ppo-true"} == {"score"}
     assert str(tmp_path) not in table
     told_rows = {row["method"]: row for row in rows(folder)}
@@ -103,7 +100,11 @@ def test_searches_and_the_true_reward_without_demonstrations(task: Path, tmp_pat
     process.wait()
     assert not place.result.exists()
     first = {path.parent: path.stat().st_mtime_ns for path in place.fit.glob("trainings/*/*/result.json")}
-    assert all(not each.failure for each in resume(killed, workers=1).results)
+    whole_again = resume(killed, workers=1).results
+    assert all(not each.failure for each in whole_again)
+    assert [each.used.milestones for each in whole_again if each.used] == [
+        tuple(Milestone(**one) for one in told[each.method]["milestones"]) for each in whole_again
+    ]
     assert rows(killed) == rows(folder)
     again = {path.parent: path.stat().st_mtime_ns for path in place.fit.glob("trainings/*/*/result.json")}
     assert len(again) == 4
@@ -116,13 +117,14 @@ def test_all_methods_with_demonstrations_in_the_environment_of_a_task(
     task: Path, cart_pole: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     folder = tmp_path / "out"
-    words = ["--demos", cart_pole, "--task", task, "--methods", "grace,gail,bc,random,ppo-true", "--draw-demos", "2"]
-    words += [*QUICK, *FEW, "--set", "random.programs=1", "--tune", "bc.updates=5", "--trust-reward", "--out", folder]
+    words = ["--demos", cart_pole, "--task", task, "--methods", "grace,gail,airl,bc,random,ppo-true"]
+    words += [*QUICK, *FEW, "--draw-demos", "2", "--set", "random.programs=1", "--tune", "bc.updates=5"]
+    words += ["--trust-reward", "--out", folder]
     found = compared(words, capsys)
     assert len({each["data"] for each in found["results"]}) == 1
     outcomes = {each["method"]: each["outcomes"][0] for each in found["results"]}
     assert {name: each["steps"] for name, each in outcomes.items()} == {
-        **dict.fromkeys(("grace", "gail", "random", "ppo-true"), STEPS),
+        **dict.fromkeys(("grace", "gail", "airl", "random", "ppo-true"), STEPS),
         "bc": 0,
     }
     assert all(each["score"] == each["mean"] for each in outcomes.values())
