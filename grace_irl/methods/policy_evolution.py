@@ -49,9 +49,13 @@ def evolution(config: Config) -> Search:
 
 def course(config: Config) -> Course:
     """The forecast of a run's requests."""
+    from grace_irl.search.evolution import ATTEMPTS
+
     own = config.own(PolicyEvolutionConfig)
-    phases = (Phase("initialise", own.population, 1), Phase("mutate", own.generations * own.population, 1))
-    return Course(phases, phases, "all generations", "all generations", own.generations + 1)
+    first = Phase("initialise", own.population, 1)
+    retries = Phase("initialise", (ATTEMPTS - 1) * own.population, 1)  # for first programs that fail
+    rounds = Phase("mutate", own.generations * own.population, 1)
+    return Course((first, rounds), (first, retries, rounds), "all generations", "all generations", own.generations + 1)
 
 
 METHOD = trained.policy_method(

@@ -12,7 +12,7 @@ from jinja2 import Template
 
 from grace_irl.demos.labels import Labelled
 from grace_irl.errors import InputError
-from grace_irl.propose.briefing import Briefing, renamed
+from grace_irl.propose.briefing import Briefing, PromptBudget, renamed
 from grace_irl.propose.material import Material
 from grace_irl.propose.pictures import most_of_captions, pictures
 from grace_irl.propose.protocol import Prompt
@@ -104,11 +104,7 @@ def compose(
         shown, whole, shortest = {**shown, last: ()}, {**whole, last: 0}, {**shortest, last: 0}
     room = budget.room(fixed, sum(whole.values()), briefing.spared)
     least = sum(shortest.values())
-    if fixed + least > budget.total:
-        raise InputError(
-            f"a prompt ({name}) needs about {fixed + least} tokens; expected at most {budget.total}: "
-            "allow more (--prompt-tokens), use a model with a longer context, or shorten --context"
-        )
+    require_room(f"a prompt ({name})", fixed + least, budget)
     # Each section gets the tokens of its shortest form. The rest is divided in proportion to the tokens that each
     # full form needs beyond the shortest form.
     lacking = {key: whole[key] - shortest[key] for key in shown}
@@ -128,6 +124,24 @@ def compose(
         return Prompt(system, text)
     drawn_states = pictures(titles)
     return Prompt(system, f"{text.rstrip()}\n\n{drawn_states.text}\n", drawn_states.files)
+
+
+def require_room(named: str, tokens: int, budget: PromptBudget) -> None:
+    """Refuse a prompt that is longer than the budget's total even in its shortest form.
+
+    Args:
+        named: the prompt, for the message.
+        tokens: estimate of its tokens.
+        budget: the limits of prompts.
+
+    Raises:
+        InputError: the prompt is too long.
+    """
+    if tokens > budget.total:
+        raise InputError(
+            f"{named} needs about {tokens} tokens; expected at most {budget.total}: allow more (--prompt-tokens), use "
+            "a model with a longer context, or shorten --context"
+        )
 
 
 def of_role(briefing: Briefing, role: str) -> list[Labelled]:

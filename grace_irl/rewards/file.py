@@ -17,7 +17,7 @@ from grace_irl.keyworded import in_keywords
 from grace_irl.notebook import near, shown
 from grace_irl.programs.export import calibration_of, fields_of, label_of, reads_of, threshold_of
 from grace_irl.programs.parsing import canonical, unseen
-from grace_irl.programs.parts import Shape, difference, unfit
+from grace_irl.programs.parts import Reads, Shape, difference, unfit
 from grace_irl.rewards.runner import InProcessRunner, OnlineReward, RewardRunner, SandboxedRunner, trusted_candidate
 from grace_irl.rewards.scale import GAMMA, Form, FormChoice, Scale
 from grace_irl.rewards.view import STATE, StateView, holds_state, shapes_in, tops_of
@@ -55,14 +55,14 @@ class RewardFile:
         form: the form in which a learner gets the reward by default (`form_by`).
     """
 
-    def __init__(self, path: Path, source: str, *, trust: bool) -> None:
+    def __init__(self, path: Path, source: str, *, trust: bool, exported: bool = True) -> None:
         self.path = path
         self.source = source
         self.trust = trust
         self.scale, self.offset = calibration_of(source) or (1.0, 0.0)
         self.threshold = threshold_of(source)
-        self.fields = fields_of(source)
-        self.reads = reads_of(source)
+        self.fields = fields_of(source) if exported else ()
+        self.reads = reads_of(source) if exported else Reads()
         self.form = self.form_by()
 
     def __call__(self, extra_info: str | None = None) -> OnlineReward:
@@ -320,18 +320,20 @@ class RewardFile:
             raise GraceError(f"{self.path}: does not load: {type(error).__name__}: {error}") from error
 
 
-def load_reward(path: str | Path, *, trust: bool = False) -> RewardFile:
+def load_reward(path: str | Path, *, trust: bool = False, exported: bool = True) -> RewardFile:
     """Load a reward file.
 
     Args:
         path: a file that `fit` or `grace-irl export` wrote, or any program that follows docs/contract.md.
         trust: whether the program may run in this process. Read the file before you trust it.
+        exported: whether the docstring of the file may hold facts of an export, such as the names of fields. The
+            docstring of a proposer's program is free text.
 
     Raises:
-        InputError: the file is missing, is not text, or contains invisible characters.
+        InputError: the file is missing, is not text, or contains invisible characters, or a fact cannot be read.
     """
     file = Path(path)
-    return RewardFile(file, read_reward(file), trust=trust)
+    return RewardFile(file, read_reward(file), trust=trust, exported=exported)
 
 
 def read_reward(path: Path) -> str:

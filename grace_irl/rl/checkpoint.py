@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
+from grace_irl.rl.policies import typed
 from grace_irl.rl.views import space_of
 from grace_irl.states import kind_of_state
 from grace_irl.toml import from_json
@@ -274,7 +275,8 @@ def drawn_actions(
         distribution = network.get_distribution(batch)
         drawn = distribution.get_actions(deterministic=deterministic)
         log_probs = distribution.log_prob(drawn).cpu().numpy().astype(np.float64)
-    actions, space = drawn.cpu().numpy(), network.action_space
+    space = network.action_space
+    actions = typed(space, drawn.cpu().numpy())
     return np.clip(actions, space.low, space.high) if hasattr(space, "low") else actions, log_probs
 
 

@@ -151,14 +151,18 @@ class Performance:
 
     @classmethod
     def of(cls, episodes: Sequence[Rollout | EpisodeSums]) -> Performance:
-        """Collect the results of episodes in arrays."""
+        """Collect the results of episodes in arrays.
+
+        A component with a sum that is not finite is left out: an environment may put anything into `info`.
+        """
         names = list(dict.fromkeys(name for each in episodes for name in each.components))
+        sums = {name: np.array([each.components.get(name, 0.0) for each in episodes]) for name in names}
         known = [each.success for each in episodes if each.success is not None]
         return cls(
             np.array([each.total for each in episodes]),
             np.array([each.length for each in episodes]),
             np.array(known) if len(known) == len(episodes) else None,
-            {name: np.array([each.components.get(name, 0.0) for each in episodes]) for name in names},
+            {name: each for name, each in sums.items() if np.isfinite(each).all()},
         )
 
     def point(self, steps: int) -> Point:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from grace_irl.rewards.view import INSTRUCTION, SHOWN, StateView, instruction_of
 from grace_irl.rl.environments import SUCCESS, made_by, quiet
 from grace_irl.rl.observers import Observer, observer_for
-from grace_irl.rl.policies import require_actions
+from grace_irl.rl.policies import require_actions, typed
 
 EnvironmentFactory = Callable[[], Any]
 """Factory of one environment and its view, such as `lambda: environments.make("Hopper-v5")`, or of an environment alone
@@ -63,7 +63,7 @@ class Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """One step, with the environment's own reward."""
-        observation, reward, terminated, truncated, given = self.env.step(action)
+        observation, reward, terminated, truncated, given = self.env.step(typed(self.env.action_space, action))
         self.state = self.view.state(self.env, observation)
         info = {**given, SHOWN: self.state}
         if self.view.has_goal and (terminated or truncated):

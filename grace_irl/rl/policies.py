@@ -142,9 +142,9 @@ def require_actions(space: Any) -> None:
 
     Raises:
         InputError: discrete actions that do not begin at 0, because learners ignore the start of the space, a `Box`
-            without finite bounds, of two or more dimensions, or between bounds that most actions of an untrained policy
-            miss, or a space of another kind. An untrained policy of PPO draws numbers around 0 with deviation 1, and
-            clips them: between 10 and 20 all its actions are 10.
+            of whole numbers, without finite bounds, of two or more dimensions, or between bounds that most actions of
+            an untrained policy miss, or a space of another kind. An untrained policy of PPO draws numbers around 0 with
+            deviation 1, and clips them: between 10 and 20 all its actions are 10.
     """
     from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 
@@ -152,6 +152,8 @@ def require_actions(space: Any) -> None:
         expected = "" if space.is_bounded() else "finite bounds: set them"
         if len(space.shape) > 1:
             expected = "a Box of one dimension: flatten it"
+        elif not np.issubdtype(space.dtype, np.floating):
+            expected = "a Box of float32, or whole numbers from 0 (MultiDiscrete): convert them"
         elif not expected and (np.any(space.low >= 1) or np.any(space.high <= -1)):
             expected = "bounds around 0, where a policy begins: rescale them to -1 and 1 (RescaleAction)"
     elif isinstance(space, Discrete) or (isinstance(space, MultiDiscrete | MultiBinary) and len(space.shape) == 1):
@@ -160,6 +162,13 @@ def require_actions(space: Any) -> None:
         expected = "Discrete, Box, or MultiDiscrete or MultiBinary of one dimension: flatten them"
     if expected:
         raise InputError(f"actions of {space}; expected {expected} in a wrapper of the environment")
+
+
+def typed(space: Any, actions: Any) -> Any:
+    """A policy's actions in the type of the space. Policies of Stable-Baselines3 draw `MultiBinary` as floats."""
+    from gymnasium.spaces import MultiBinary
+
+    return np.asarray(actions).astype(space.dtype) if isinstance(space, MultiBinary) else actions
 
 
 def uniform_log_prob(space: Any) -> float | None:

@@ -71,7 +71,14 @@ def _recorded_method(recording: Path) -> str:
 
 OPTIONAL = ("data.", "expand.", "search.samples", "stop.target_accuracy")
 """Prefixes of the settings that only some methods read. `Method.reads` lists the prefixes for one method."""
-ALWAYS = ("data.demos", "data.experts", "data.negatives", "data.state_columns", "data.episode_column")
+ALWAYS = (
+    "data.demos",
+    "data.experts",
+    "data.negatives",
+    "data.kind",
+    "data.state_columns",
+    "data.episode_column",
+)
 """The settings that every method reads, although they begin with a prefix in `OPTIONAL`."""
 
 

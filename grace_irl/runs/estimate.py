@@ -347,10 +347,11 @@ def _total(
         calls[phase.operator] += whole * math.ceil(phase.together / samples) + math.ceil(part / samples)
     written = sum(each.programs for each in asked)
     sent_back = config.model.repairs if config.model.repair else 0
-    calls["repair"] = repairs = sent_back * written if most else round(REPAIRS * written) if sent_back else 0
-    calls.update(dict.fromkeys(opinions, written))
+    # Given programs get opinions, too, and repairs if they fail.
+    calls["repair"] = repairs = sent_back * total if most else round(REPAIRS * written) if sent_back else 0
+    calls.update(dict.fromkeys(opinions, total))
     tokens_in = sum(count * _of(prompts, name, most=most) for name, count in calls.items() if count)
-    tokens_out = (written + repairs) * answer + written * len(opinions) * (answer if most else min(OPINION, answer))
+    tokens_out = (written + repairs) * answer + total * len(opinions) * (answer if most else min(OPINION, answer))
     prices = Prices(config.model.price_in, config.model.price_out)
     return Total(total, calls.total(), repairs, tokens_in, tokens_out, prices.cost(tokens_in, tokens_out))
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from grace_irl.config import Config
+from grace_irl.demos.goals import goals_of
 from grace_irl.demos.label_rule import RuleChoice, require_roles_for, with_rule
 from grace_irl.demos.split import set_aside, split
 from grace_irl.demos.trajectory import Demonstrations
@@ -24,24 +25,26 @@ def require_demonstrations(config: Config) -> None:
     """Check that the configuration names demonstrations, if the method needs them.
 
     Raises:
-        InputError: no demonstrations are named. If the method also takes a task, the message mentions `--task`.
+        InputError: no demonstrations are named, negatives alone, or the recording of a run with a task is replayed
+            without one. If the method also takes a task, the message mentions `--task`.
     """
-    chosen = method_of(config)
-    if config.data.files or not chosen.needs.demonstrations:
-        return
-    if config.data.negatives:
+    chosen, recording = method_of(config), config.proposer.recording
+    if config.data.negatives and not config.data.files:
         raise InputError("negatives alone; expected experts, too: --demos PATH… or --experts PATH…")
+    if not chosen.needs.demonstrations:
+        return
+    if recording and chosen.with_task is not None and is_of_task(Path(recording)):
+        raise InputError(
+            f"{recording} is of a run with a task; expected --task with the task's name or file, because this machine "
+            "runs the code of its environment and score"
+        )
+    if config.data.files:
+        return
     expected = "--demos PATH…, such as the folder that grace-irl example writes"
     if chosen.with_task is None:
         raise InputError(f"no demonstrations; expected {expected}")
     from grace_irl.tasks.task import shipped
 
-    recording = config.proposer.recording
-    if recording and is_of_task(Path(recording)):
-        raise InputError(
-            f"{recording} is of a run with a task; expected --task with the task's name or file, because this machine "
-            "runs the code of its environment and score"
-        )
     raise InputError(
         f"no demonstrations and no task; expected {expected}, or --task FILE, or --task with one of "
         f"{', '.join(shipped())}"
@@ -76,15 +79,30 @@ def loaded(
             raise InputError(
                 f"{error}, or name moved demonstrations again: --demos PATH…, or --experts and --negatives"
             ) from None
-    choice = chosen_rule(config, demonstrations)
+    needed = method_of(config).needs.demonstrations
+    choice = chosen_rule(config, demonstrations) if needed else _shown_rule(config, demonstrations)
     if reason:
         choice = replace(choice, reason=reason)
-    needed = method_of(config).needs.demonstrations
     if needed:
         require_roles_for(choice, demonstrations)
     found = split(with_rule(demonstrations, choice.rule), data.held_out if needed else 0.0, config.seed)
     found = set_aside(found, data.validation or 0.0, config.seed, FEWEST)
     return with_swaps(found, choice.rule) if data.swaps else found, choice
+
+
+def _shown_rule(config: Config, demonstrations: Demonstrations) -> RuleChoice:
+    """The label rule of demonstrations that judge nothing, for the statistics in prompts. Every set has one.
+
+    With a task, users choose no rule, and nobody is asked for goal states.
+    """
+    try:
+        choice = chosen_rule(config, demonstrations)
+    except InputError:
+        return RuleChoice("all", "its files have different rules")
+    experts = (item for item in demonstrations.items if item.role == "expert")
+    if choice.rule == "goal" and any(goals_of(item) is None for item in experts):
+        return RuleChoice("last", "its goal states are unknown")
+    return choice
 
 
 def new_labelling(config: Config, demonstrations: Demonstrations | None = None, reason: str = "") -> Labelling:

@@ -360,8 +360,8 @@ def settled(config: Config) -> Config:
     samples = (search.samples or (SERVED_SAMPLES if name == "llm" else 1)) if several else None
     method = method_of(config)
     width, served = method.width(config), CALLS_AHEAD * model.concurrency * (samples or 1)
-    ahead = {"llm": served if method.waits(config) else min(served, width), "manual": width}
-    lag = search.lag or ahead.get(name, LAG)
+    ahead = width if name == "manual" else served if name == "llm" else LAG
+    lag = search.lag or (ahead if method.waits(config) else min(ahead, width))
     return config.model_copy(
         update={
             "data": data.model_copy(update={"validation": validation}),

@@ -252,7 +252,7 @@ def is_of_task(path: Path) -> bool:
     if path.is_dir():
         return (path / TASK_FILE).exists()
     with closing(opened_recording(path)) as found:
-        return isinstance(found, Recorded) and found.trainings != RecordedTrainings()
+        return isinstance(found, Recorded) and bool(found.trainings.task)
 
 
 def changed_search(config: Config) -> str:

@@ -11,7 +11,7 @@ from grace_irl.demos.trajectory import Role
 from grace_irl.propose.briefing import TERSE_BELOW, Briefing, distinct
 from grace_irl.propose.material import Material, ParentMaterial
 from grace_irl.propose.protocol import Prompt
-from grace_irl.propose.rendering import Operator
+from grace_irl.propose.rendering import Operator, require_room
 from grace_irl.propose.templates import environment
 from grace_irl.propose.tokens import cut, estimate
 from grace_irl.propose.views.registry import view_of
@@ -20,7 +20,8 @@ from grace_irl.tasks.facts import TaskFacts
 from grace_irl.tasks.task import Task
 
 SOURCE = 2_500
-"""Maximum number of tokens of each program in a prompt."""
+"""Maximum number of tokens of each program in a prompt. In short prompts, a part of the budget is the limit
+(`PromptBudget.of`)."""
 COMPONENTS = 12
 """Maximum number of reward components that a prompt shows for a program."""
 
@@ -123,7 +124,7 @@ def _design(author: _Author, asked: str, briefing: Briefing, material: Material)
     """Write a prompt that requests a program. The prompt shows all parents and ancestors, with results."""
     known = [*material.parents, *material.ancestors]
     titles = ["The reward"] if len(known) == 1 else [f"Reward {number}" for number in range(1, len(known) + 1)]
-    told = [_told(title, each, results=True) for title, each in zip(titles, known, strict=True)]
+    told = [_told(briefing, title, each, results=True) for title, each in zip(titles, known, strict=True)]
     return _prompt(author, asked, briefing, told)
 
 
@@ -134,7 +135,7 @@ def _path(author: _Author, briefing: Briefing, material: Material) -> Prompt:
 
 def _opinion(author: _Author, asked: str, briefing: Briefing, material: Material) -> Prompt:
     """Write a prompt with the first parent and the question `asked`. The prompt shows no results."""
-    told = [_told("The reward", each, results=False) for each in material.parents[:1]]
+    told = [_told(briefing, "The reward", each, results=False) for each in material.parents[:1]]
     return _prompt(author, asked, briefing, told, writes=False)
 
 
@@ -144,7 +145,7 @@ def _repair(author: _Author, briefing: Briefing, material: Material) -> Prompt:
         raise ValueError("a repair needs the program's error; found no evaluation")
     failed = ParentMaterial(material.source, material.evaluation)
     traceback = cut(material.evaluation.traceback.strip(), briefing.budget.of("traceback"))
-    told = _told("The reward", failed, results=True)
+    told = _told(briefing, "The reward", failed, results=True)
     told = replace(told, results="\n".join(part for part in (told.results, traceback) if part))
     return _prompt(author, REPAIR, briefing, [told])
 
@@ -165,7 +166,11 @@ def _prompt(
     *,
     writes: bool = True,
 ) -> Prompt:
-    """Write a prompt. `writes` says whether the answer is a program."""
+    """Write a prompt. `writes` says whether the answer is a program.
+
+    Raises:
+        InputError: the prompt does not fit into the budget's total.
+    """
     templates, task, budget = environment("grace_irl.tasks"), author.task, briefing.budget
     demonstrations = _demonstrations(author, briefing)
     system = templates.get_template("system.j2").render(
@@ -191,8 +196,9 @@ def _prompt(
         ).strip()
 
     kept = list(told)
-    while len(kept) > 1 and estimate(system) + estimate(user(kept)) > budget.total:
+    while (tokens := estimate(system) + estimate(user(kept))) > budget.total and len(kept) > 1:
         kept.pop()  # the last program is the most distant from the first parent
+    require_room(f"a prompt of task {task.name}", tokens, budget)
     return Prompt(system.strip(), user(kept))
 
 
@@ -219,11 +225,11 @@ def _demonstrations(author: _Author, briefing: Briefing) -> str:
     return "\n".join(filter(None, lines))
 
 
-def _told(title: str, program: ParentMaterial, *, results: bool) -> _Told:
+def _told(briefing: Briefing, title: str, program: ParentMaterial, *, results: bool) -> _Told:
     return _Told(
         title,
         " ".join(program.notes.get("align", "").split()),
-        cut(program.source.strip(), SOURCE),
+        cut(program.source.strip(), min(SOURCE, briefing.budget.of("source"))),
         outcome(program) if results else "",
     )
 

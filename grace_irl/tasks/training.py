@@ -160,7 +160,7 @@ def train(
     place, known = Path(folder), Task(**{**task, "fields": tuple(task["fields"])})
     reward = None
     if not native:
-        file, within = load_reward(place / REWARD), Limits(**limits)
+        file, within = load_reward(place / REWARD, exported=False), Limits(**limits)
         reward = ProgramPay(file, "raw", allow_weak_sandbox=allow_weak, terms=True, limits=within)
     found = ppo.train(
         known.make,

@@ -20,7 +20,7 @@ from grace_irl.errors import GraceError, InputError
 from grace_irl.version import __version__
 from grace_irl.work.executor import Job, JobError, Tell
 from grace_irl.work.local import LocalExecutor
-from grace_irl.work.process import ERRORS, JobProcess, kind_of
+from grace_irl.work.process import JobProcess, as_answer, as_error
 from grace_irl.work.stored import absent
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class _Sent:
         except ray.exceptions.RayError as error:
             raise JobError(f"its task on the cluster ended: {_line(error, 0)}") from None
         if "error" in answer:
-            raise ERRORS.get(answer["error"], JobError)(answer["text"])
+            raise as_error(answer)
         return answer["result"]
 
     def end(self) -> None:
@@ -198,7 +198,7 @@ def _work(order: str, mailbox: Any, box: str) -> str:
     try:
         answer = {"result": process.result(tell)}
     except GraceError as error:
-        answer = {"error": kind_of(error), "text": str(error)}
+        answer = as_answer(error)
     finally:
         process.end()
     ray.get(sent)

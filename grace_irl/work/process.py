@@ -94,7 +94,7 @@ class JobProcess:
             code = self.end()
             os.close(self._answers)
         if "error" in answer:
-            raise ERRORS.get(answer["error"], JobError)(answer["text"])
+            raise as_error(answer)
         if "result" in answer:
             return answer["result"]
         said = f"signal {-code}" if code < 0 else f"exit code {code}"
@@ -236,9 +236,17 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
-def kind_of(error: GraceError) -> str:
-    """The name of an error's type in `ERRORS`."""
-    return next((name for name, kind in ERRORS.items() if isinstance(error, kind)), "grace")
+def as_answer(error: GraceError) -> dict[str, Any]:
+    """An error as the answer of a task's process, see `as_error`."""
+    kind = next((name for name, each in ERRORS.items() if isinstance(error, each)), "grace")
+    return {"error": kind, "text": str(error), "says_how_to_go_on": error.says_how_to_go_on}
+
+
+def as_error(answer: Mapping[str, Any]) -> GraceError:
+    """The error in an answer of a task's process."""
+    error = ERRORS.get(answer["error"], JobError)(str(answer.get("text", "")))
+    error.says_how_to_go_on = bool(answer.get("says_how_to_go_on"))
+    return error
 
 
 def missing(error: ImportError) -> str:
@@ -289,7 +297,7 @@ def main() -> None:
         said = {"result": task(lambda message: answer({"told": message}), **order["arguments"])}
         json.dumps(said)
     except GraceError as error:
-        said = {"error": kind_of(error), "text": str(error)}
+        said = as_answer(error)
     except ImportError as error:
         traceback.print_exc()
         said = {"error": "input", "text": missing(error)}

@@ -32,7 +32,7 @@ from grace_irl.atomic import part_of, write_atomically
 from grace_irl.errors import GraceError, InputError
 from grace_irl.version import __version__
 from grace_irl.work.executor import Job, JobError
-from grace_irl.work.process import ERRORS, JobProcess, kind_of
+from grace_irl.work.process import JobProcess, as_answer, as_error
 
 JOB, CLAIM, LOG, TOLD, DONE, CANCEL = "job.json", "claim", "log.txt", "told.jsonl", "done.json", "cancel"
 FORMAT = 1
@@ -255,7 +255,7 @@ class StoredJob:
         """
         found = _read(self.folder / DONE)
         if "error" in found:
-            raise ERRORS.get(found["error"], JobError)(str(found.get("text", "")))
+            raise as_error(found)
         return found.get("result")
 
     def work(self, stop: threading.Event | None = None, pulses: Pulses | None = None) -> None:
@@ -306,7 +306,7 @@ class StoredJob:
                     content = {"result": process.result(tell)}
             except GraceError as error:
                 ended.require_wanted()
-                content = {"error": kind_of(error), "text": str(error)}
+                content = as_answer(error)
             finally:
                 process.end()
             self._write(content)

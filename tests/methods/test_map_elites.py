@@ -130,3 +130,10 @@ def test_a_search_that_never_waits_has_few_requests_in_flight(flags: dict[str, o
     """Or a fast server would write first programs alone: no result would be there for the next request."""
     served = {"proposer.name": "llm", "model.url": "http://127.0.0.1:1", "model.name": "m"}
     assert settled(resolve(flags={**served, **flags})).search.lag == lag
+
+
+@pytest.mark.parametrize(("first", "lag"), [(2, 2), (20, 8)])
+def test_without_a_model_it_looks_no_further_ahead_than_its_first_programs(first: int, lag: int) -> None:
+    for author in ("synthesis", "drafts"):
+        flags = {"method": "map-elites", "proposer.name": author, "map_elites.first": first}
+        assert settled(resolve(flags=flags)).search.lag == lag

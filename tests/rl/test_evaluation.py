@@ -186,3 +186,12 @@ def test_parts_of_a_reward_are_single_numbers() -> None:
             0.0, {"reward_near": value, "reward_info": {"a": 1}, "reward_type": "sparse", "reward_all": np.ones(2)}
         )
     assert sums.components == {"reward_near": 5.0}
+
+
+def test_a_part_of_a_reward_that_is_no_finite_number_is_left_out() -> None:
+    episodes = [EpisodeSums(), EpisodeSums()]
+    for each, ratio in zip(episodes, (1.0, float("nan")), strict=True):
+        each.add(1.0, {"reward_near": 2.0, "reward_ratio": ratio})
+        each.add(1.0, {"reward_near": 2.0, "reward_ratio": 1.0})
+    point = Performance.of(episodes).point(2)
+    assert (point.mean, point.components) == (2.0, {"reward_near": 4.0})

@@ -133,6 +133,7 @@ def test_states_of_another_environment_are_refused() -> None:
         (Discrete(3, start=1), "actions from 0: shift them"),
         (MultiDiscrete([3, 2], start=[0, 1]), "actions from 0"),
         (Box(-np.inf, np.inf, (1,), np.float32), "finite bounds"),
+        (Box(-2, 2, (2,), np.int32), "a Box of float32, or whole numbers from 0"),
         (MultiBinary([2, 2]), "of one dimension: flatten them"),
         (Tuple((Discrete(2), Discrete(3))), "Discrete, Box, or"),
     ],

@@ -185,7 +185,21 @@ def test_given_programs_need_no_call_with_any_method(method: str, demos: Path, t
     given.write_text("class Reward:\n    def reward_fn(self, state): return 4.0\n")
     plain = of(demos, method=method)
     begun = of(demos, method=method, **{"proposer.start_from": (str(given),)})
-    assert (begun.most.programs, begun.most.calls) == (plain.most.programs, plain.most.calls - 2)  # and its repair
+    assert begun.most.programs == plain.most.programs
+    assert begun.most.calls == plain.most.calls - 1  # it may be sent back, too
+
+
+def test_given_programs_get_opinions_and_first_programs_that_fail_are_requested_again(tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed")
+    given = tmp_path / "mine.py"
+    given.write_text("class Reward:\n    def reward_fn(self, state): return 4.0\n")
+    model = {"proposer.name": "llm", "policy.task": "acrobot"}
+    tree = {"method": "rf-agent", "tree.programs": 1, "tree.first": 1, "proposer.start_from": (str(given),)}
+    found = estimated(resolve(flags={**model, **tree}))
+    assert (found.typical.programs, found.typical.calls) == (1, 2)  # align and verify
+    evolution = {"policy_evolution.population": 4, "policy_evolution.generations": 2}
+    found = estimated(resolve(flags={**model, "method": "policy-evolution", **evolution}))
+    assert (found.typical.programs, found.most.programs) == (12, 20)
 
 
 def test_limits_of_tokens_and_cost_count_all_searches_of_an_expansion(demos: Path) -> None:

@@ -21,10 +21,12 @@ from grace_irl.methods.registry import method_of
 from grace_irl.rl.collect import collect
 from grace_irl.runs.config import resolve
 from grace_irl.runs.loading import new_labelling
+from grace_irl.runs.recording import is_of_task
 from grace_irl.tasks.task import read_task
 from tests.tasks.poles import TASK
 
 Capture = pytest.CaptureFixture[str]
+SMALL = Path(__file__).parents[2] / "datasets" / "babyai-go-to-obj"
 NAMES = ("x", "velocity", "angle", "angular velocity")
 
 
@@ -114,6 +116,52 @@ def test_programs_to_begin_with_fit_the_task_and_not_the_demonstrations(task: Pa
     (tmp_path / "unnamed.py").write_text(unnamed_reward)
     with pytest.raises(InputError, match="states of task acrobot"):
         grace_irl.fit(method="random", task="acrobot", start_from=[tmp_path / "unnamed.py"], out=tmp_path / "fourth")
+
+
+@pytest.mark.parametrize("rules", [("goal",), ("last", "all")], ids=["goals without marks", "several rules"])
+def test_no_label_is_asked_for(rules: tuple[str, ...], task: Path, tmp_path: Path) -> None:
+    """A task judges, so labels serve statistics in prompts alone."""
+    paths = []
+    for rule in rules:
+        found = experts(NAMES)
+        save(replace(found, metadata=replace(found.metadata, label=rule)), tmp_path / f"{rule}.parquet")
+        paths.append(tmp_path / f"{rule}.parquet")
+    run = grace_irl.fit(method="random", programs=1, task=task, demos=paths, out=tmp_path / "run")
+    assert run.programs == 1
+    assert grace_irl.fit(resume=run.folder).programs == 1
+
+
+def test_the_kind_of_the_states_may_be_named(task: Path, tmp_path: Path) -> None:
+    path = written(tmp_path, experts(NAMES))
+    words = ["fit", "--method", "random", "--programs", "1", "--task", str(task), "--demos", path, "--kind", "vector"]
+    assert main([*words, "--out", str(tmp_path / "run")]) == 0
+
+
+def test_negatives_alone_are_refused(task: Path, tmp_path: Path, capsys: Capture) -> None:
+    words = ["fit", "--method", "random", "--task", str(task), "--negatives", str(tmp_path / "none.parquet")]
+    assert main([*words, "--out", str(tmp_path / "run")]) == 2
+    assert "negatives alone; expected experts, too" in capsys.readouterr().err
+
+
+def test_a_replay_without_its_task_is_not_judged_by_the_demonstrations(
+    task: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    path = written(tmp_path, experts(NAMES))
+    run = grace_irl.fit(method="random", programs=1, task=task, demos=[path], out=tmp_path / "run")
+    assert main(["export", str(run.folder), "--recording", str(tmp_path / "a.jsonl")]) == 0
+    for source in (run.folder, tmp_path / "a.jsonl"):
+        for more in ([], ["--demos", path, "--held-out", "0"]):
+            assert main(["fit", "--replay", str(source), *more, "--out", str(tmp_path / "again")]) == 2
+            assert "is of a run with a task; expected --task" in capsys.readouterr().err
+
+
+def test_the_recording_of_a_run_over_demonstrations_has_no_task(tmp_path: Path) -> None:
+    found = grace_irl.fit(
+        demos=[SMALL], method="random", programs=1, proposer="drafts", out=tmp_path / "run", target_accuracy=None
+    )
+    assert main(["export", str(found.folder), "--recording", str(tmp_path / "a.jsonl")]) == 0
+    assert not is_of_task(tmp_path / "a.jsonl")
+    assert not is_of_task(found.folder)
 
 
 def test_a_run_that_had_demonstrations_in_memory_asks_for_them_again(task: Path, tmp_path: Path) -> None:

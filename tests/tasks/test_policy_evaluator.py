@@ -106,6 +106,45 @@ def test_a_score_is_that_of_the_best_evaluation_of_each_training(up: tuple[Path,
     json.dumps(found.evidence)
 
 
+def test_the_docstring_of_a_program_is_free_text(tmp_path: Path) -> None:
+    """In an exported file such lines are facts about the states that the reward reads."""
+    said = '"""Balance.\n\nparts: a term of distance, and one of effort\nfields: distance to 0\nactions: (7,)\n"""\n'
+    found = judged(tmp_path, said + UP)
+    assert (found.status, found.message) == ("ok", "")
+
+
+SWITCHES = """
+import gymnasium
+import numpy as np
+
+
+class Switches(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(0, 1, (3,), np.float32)
+    action_space = gymnasium.spaces.MultiBinary(3)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.lamps = np.zeros(3, np.int8)
+        return self.lamps.astype(np.float32), {}
+
+    def step(self, action):
+        self.lamps = self.lamps ^ action
+        return self.lamps.astype(np.float32), 0.0, False, False, {}
+
+
+make = Switches
+"""
+
+
+def test_actions_reach_the_environment_in_the_type_of_its_space(tmp_path: Path) -> None:
+    (tmp_path / "switches.py").write_text(SWITCHES)
+    task = replace(TASK, env=f"{tmp_path / 'switches.py'}:make", text="Switch lamps on.", max_steps=8)
+    found = judged(
+        tmp_path / "run", "class Reward:\n    def reward_fn(self, state):\n        return state.sum()\n", task
+    )
+    assert (found.status, found.score) == ("ok", 8.0)
+
+
 def test_components_have_their_course(up: tuple[Path, Evaluation]) -> None:
     parts = up[1].evidence["components"]
     assert set(parts) == {"up", "tiny"}

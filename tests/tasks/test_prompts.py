@@ -11,9 +11,18 @@ pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed"
 
 import grace_irl
 from grace_irl.cli import main
+from grace_irl.demos.labels import Problem
+from grace_irl.errors import InputError
+from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.propose import manual
+from grace_irl.propose.briefing import PromptBudget, brief
+from grace_irl.propose.material import Material, ParentMaterial
+from grace_irl.propose.tokens import estimate
 from grace_irl.rl.collect import collect
 from grace_irl.runs.run import opened
+from grace_irl.tasks.facts import facts_of
+from grace_irl.tasks.operators import SOURCE, operators
+from grace_irl.tasks.task import read_task
 from tests.fakes.person import Person
 from tests.propose.client.server import ChatServer
 from tests.tasks.poles import PROGRAM, stored
@@ -178,3 +187,19 @@ def test_a_model_reads_figures_of_demonstrations_beside_the_task(task: Path, tmp
     assert "debug" not in prompt
     assert "A state is a numpy array of float64 with shape (4,). Fields: state[0] x, " in prompt
     assert "action is a whole number from 0 to 1." in prompt
+
+
+def test_short_prompts_hold_short_programs_or_are_refused() -> None:
+    task = read_task("reacher")
+    program = ParentMaterial("class Reward:\n" + "    x = 1  # a long program\n" * 900, Evaluation("ok", score=1.0))
+    problem, known = Problem(task.metadata, "all", ()), operators(task, facts_of(task))
+
+    def tokens(total: int) -> int:
+        prompt = known["reflect"](brief(problem, budget=PromptBudget(total=total)), Material(parents=(program,)))
+        return estimate(prompt.system) + estimate(prompt.user)
+
+    whole = tokens(24_000)
+    assert whole > SOURCE
+    assert tokens(4_000) < 4_000 < whole
+    with pytest.raises(InputError, match=r"a prompt of task reacher needs about \d+ tokens; expected at most 500:"):
+        tokens(500)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -14,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from grace_irl.errors import InputError
+from grace_irl.errors import GraceError, InputError
 from grace_irl.testing.executors import TASKS, ExecutorSuite, there, until
-from grace_irl.work import Executor, Job, LocalExecutor
+from grace_irl.work import Executor, Job, JobError, LocalExecutor
 from grace_irl.work.local import Running
-from grace_irl.work.process import JobProcess
+from grace_irl.work.process import JobProcess, as_answer, as_error
 
 BEGIN = """
 import sys
@@ -103,3 +104,13 @@ def test_a_job_is_cancelled_while_its_process_is_being_started(ended: bool) -> N
 def test_an_executor_needs_a_worker() -> None:
     with pytest.raises(InputError, match="0 workers; expected at least 1"):
         LocalExecutor(0)
+
+
+@pytest.mark.parametrize("kind", [InputError, JobError, GraceError])
+def test_an_error_crosses_a_process_with_what_it_says_about_going_on(kind: type[GraceError]) -> None:
+    error = kind("endless; begin a new run")
+    error.says_how_to_go_on = True
+    for given in (error, kind("a full disk")):
+        answer = json.loads(json.dumps(as_answer(given)))
+        again = as_error(answer)
+        assert (type(again), str(again.saved("--resume x"))) == (kind, str(given.saved("--resume x")))
