@@ -115,6 +115,8 @@ REFERENCES: Mapping[str, Mapping[str, str]] = {
 LONGER = PROGRAMS + 1
 LONG = f"native, {LONGER} times as long"
 """The environment's own reward with as many steps as a search and one training on its winner have together."""
+LONG_WINNER = f"best of the searches, {LONGER} times as long"
+"""The winner with the highest score in its search, trained for as many steps, beside those of its search."""
 
 
 def settings(name: str, programs: int) -> Sequence[str]:
@@ -159,11 +161,11 @@ def main() -> None:
     names = list(ABLATIONS) if options.ablations else options.methods.split(",")
     if options.verb == "references":
         FINISHED.mkdir(exist_ok=True)
-        for name, expression in (REFERENCES[task.name] | {LONG: ""}).items():
+        for name, source in by_hand(task).items():
             if (scores := references(task).get(name)) is None:
-                times = LONGER if name == LONG else 1
+                times = LONGER if name in (LONG, LONG_WINNER) else 1
                 folder = place / "references" / name.replace("/", " ")
-                scores = fresh(task, reward(expression), folder, options.workers, times=times)
+                scores = fresh(task, source, folder, options.workers, times=times)
                 append(BY_HAND, {"task": task.name, "reward": name, "fresh": scores})
             print(f"{name}: {told(scores)}", flush=True)
     elif options.verb == "search":
@@ -202,6 +204,16 @@ def main() -> None:
     else:
         wholes = {name: ABLATIONS[name][0] for name in names if name in ABLATIONS}
         print(table(task, (*dict.fromkeys(wholes.values()), *names), options.programs, wholes))
+
+
+def by_hand(task: Task) -> dict[str, str]:
+    """The programs to compare searches with, by name: rewards by hand, then `LONG` and, if there is one, `LONG_WINNER`.
+
+    "" stands for the environment's own reward.
+    """
+    found = {name: reward(expression) for name, expression in REFERENCES[task.name].items()} | {LONG: ""}
+    winners = finished(task, PROGRAMS).values()
+    return found | ({LONG_WINNER: max(winners, key=lambda each: each.score).source} if winners else {})
 
 
 def reward(expression: str) -> str:

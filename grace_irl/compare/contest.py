@@ -16,11 +16,11 @@ from grace_irl.compare.fitted import Fitted
 from grace_irl.compare.folder import ComparisonFolder
 from grace_irl.compare.settings import ORACLE, OURS, Settings, is_search, require_task_alone, tuned
 from grace_irl.config import Config, SandboxConfig
-from grace_irl.demos.label_rule import RuleChoice, choose_rule, earlier_rule, with_rule
+from grace_irl.demos.label_rule import RuleChoice, choose_rule, earlier_rule, shown_rule, with_rule
 from grace_irl.demos.split import draw, split
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata
 from grace_irl.errors import InputError
-from grace_irl.methods.registry import method_of, names
+from grace_irl.methods.registry import judged_by, method_of, names
 from grace_irl.pages import page
 from grace_irl.rl.environments import is_adapter
 from grace_irl.rl.method import Policy, PolicyMethod, PolicyProblem, load_method, offered
@@ -43,6 +43,16 @@ if TYPE_CHECKING:
     from grace_irl.rl.hyperparameters import Hyperparameters
     from grace_irl.rl.observed import EnvironmentFactory
     from grace_irl.tasks.task import Task
+
+
+def _learns(settings: Settings) -> set[str]:
+    """The compared methods that read labels: those that learn from demonstrations, or are judged by them."""
+    comparison = settings.comparison
+    return {
+        name
+        for name in comparison.methods
+        if name != ORACLE and (not is_search(name) or judged_by(name, comparison.task).needs.demonstrations)
+    }
 
 
 def require_cleanable(config: Config, demonstrations: Demonstrations, note: Callable[[str], None]) -> Config:
@@ -213,7 +223,8 @@ class Contest:
         demonstrations = load_data(fit.data, new=new)
         fit = with_sample(fit, demonstrations)
         asked = fit.data.label or (earlier_rule(demonstrations) if not new else "")
-        choice = choose_rule(demonstrations, asked)
+        labels = _learns(settings)
+        choice = choose_rule(demonstrations, asked) if asked or labels else shown_rule(demonstrations)
         choice = replace(choice, reason=settings.comparison.label_reason or choice.reason)
         settings = Settings(settings.comparison, with_label(fit, choice.rule))
         return cls(settings, with_rule(demonstrations, choice.rule), choice)
@@ -245,8 +256,8 @@ class Contest:
     def needs_goals(self) -> bool:
         """Whether the label rule is "goal" and a method learns from the demonstrations."""
         comparison = self.settings.comparison
-        idle = {ORACLE, *((OURS,) if comparison.reward else ())}
-        return self.demonstrations.metadata.label == "goal" and not set(comparison.methods) <= idle
+        idle = {OURS} if comparison.reward else set()
+        return self.demonstrations.metadata.label == "goal" and not _learns(self.settings) <= idle
 
     def cleaned(self, folder: Path, note: Callable[[str], None], checked: Config | None = None) -> Contest:
         """A copy with the goal states of the experts. A model names missing goal states, once for all jobs.

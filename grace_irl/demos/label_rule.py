@@ -213,6 +213,19 @@ def choose_rule(demonstrations: Demonstrations, asked: LabelRule | Literal[""] =
     return evidence.choice()
 
 
+def shown_rule(demonstrations: Demonstrations) -> RuleChoice:
+    """The label rule of demonstrations that nothing is fitted to, for the statistics in prompts. Every set has one.
+
+    Files may state different rules, and goal states may be unknown: nobody needs to settle that.
+    """
+    evidence = RuleEvidence.of(demonstrations)
+    try:
+        choice = evidence.choice()
+    except InputError:
+        return RuleChoice("all", "its files have different rules")
+    return choice if choice.rule != "goal" or evidence.shows_goals else RuleChoice("last", "no goal states are marked")
+
+
 def rule_of(metadata: Metadata, parts: Iterable[str]) -> LabelRule | Literal[""]:
     """The rule in the metadata, or else the rule for the environment, the fields or the parts; "" if there is none.
 

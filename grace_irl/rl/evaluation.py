@@ -15,6 +15,7 @@ from grace_irl.errors import InputError
 from grace_irl.rl.curve import Point
 from grace_irl.rl.environments import quiet, success_in
 from grace_irl.rl.method import Policy
+from grace_irl.rl.policies import typed
 
 if TYPE_CHECKING:
     from grace_irl.rl.observed import Observed
@@ -250,6 +251,7 @@ def _play(
             actions, memory = policy.predict(np.stack(observations), memory, starts, deterministic)
             going, observations = [], []
             for number, action in zip(running, actions, strict=True):
+                action = typed(environments[number].action_space, action)
                 observation, reward, terminated, truncated, info = environments[number].step(action)
                 records[number].add(float(reward), info)
                 if score:

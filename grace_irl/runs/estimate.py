@@ -152,7 +152,7 @@ def estimated(config: Config) -> Estimate:
     if name not in ("llm", "manual"):
         proposers.kind(name)
         counted = course is not None and tasked and not flat(config).get("policy.recorded_scores")
-        trained = f"{_trainings(config, sum(each.programs for each in course.most))}; " if course and counted else ""
+        trained = f"{_trainings(config, sum(each.programs for each in course.typical))}; " if course and counted else ""
         raise InputError(
             f"--estimate with proposer {name!r}, which asks no model: no tokens, no cost; {trained}"
             "expected --llm-url URL, --proposer llm (no server is needed) or --proposer manual"
@@ -185,7 +185,7 @@ def estimated(config: Config) -> Estimate:
     most = _total(config, prompts, course.most, course.opinions, model.answer_tokens, most=True)
     if tasked:
         notes.append(
-            f"trainings are not part of these figures: {_trainings(config, most.programs)} (a program that fails in "
+            f"trainings are not part of these figures: {_trainings(config, typical.programs)} (a program that fails in "
             "training, and is repaired, trains again)"
         )
     return Estimate(
@@ -385,7 +385,8 @@ def _assumptions(config: Config, course: Course) -> tuple[str, ...]:
         lines[2] += f", every program sent back {often}"
     if config.stop.max_calls is not None:
         lines.append(f"max-calls ends either run after {config.stop.max_calls} programs")
-    if config.stop.plateau is not None and course.typical == course.most:
+    rounds = [[each for each in phases if each.operator != FIRST] for phases in (course.typical, course.most)]
+    if config.stop.plateau is not None and rounds[0] == rounds[1]:
         lines.append(f"plateau may end either run sooner: {config.stop.plateau} generations without improvement")
     return tuple(lines)
 

@@ -295,7 +295,7 @@ def settled(
     rows, before = trajectory_rows(problem), store.trajectories()
     if rows != before:  # the labels are new, or the files have moved
         store.set_problem(problem)
-    if [row.positives for row in rows] != [row.positives for row in before]:
+    if labelling.rule == "goal" and [row.positives for row in rows] != [row.positives for row in before]:
         experts = _experts(labelling.demonstrations)
         found = {digest: goals for digest, goals in labelling.goals.items() if digest in experts}
         note(

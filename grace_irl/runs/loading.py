@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from grace_irl.config import Config
-from grace_irl.demos.goals import goals_of
-from grace_irl.demos.label_rule import RuleChoice, require_roles_for, with_rule
+from grace_irl.demos.label_rule import RuleChoice, require_roles_for, shown_rule, with_rule
 from grace_irl.demos.split import set_aside, split
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError, NoSuchFileError
@@ -22,22 +21,18 @@ from grace_irl.runs.swaps import with_swaps
 
 
 def require_demonstrations(config: Config) -> None:
-    """Check that the configuration names demonstrations, if the method needs them.
+    """Check that the configuration of a new run names demonstrations, if the method needs them.
 
     Raises:
         InputError: no demonstrations are named, negatives alone, or the recording of a run with a task is replayed
             without one. If the method also takes a task, the message mentions `--task`.
     """
-    chosen, recording = method_of(config), config.proposer.recording
+    chosen = method_of(config)
     if config.data.negatives and not config.data.files:
-        raise InputError("negatives alone; expected experts, too: --demos PATH… or --experts PATH…")
+        raise InputError(NEGATIVES_ALONE)
     if not chosen.needs.demonstrations:
         return
-    if recording and chosen.with_task is not None and is_of_task(Path(recording)):
-        raise InputError(
-            f"{recording} is of a run with a task; expected --task with the task's name or file, because this machine "
-            "runs the code of its environment and score"
-        )
+    _require_recorded_task(config)
     if config.data.files:
         return
     expected = "--demos PATH…, such as the folder that grace-irl example writes"
@@ -49,6 +44,19 @@ def require_demonstrations(config: Config) -> None:
         f"no demonstrations and no task; expected {expected}, or --task FILE, or --task with one of "
         f"{', '.join(shipped())}"
     )
+
+
+NEGATIVES_ALONE = "negatives alone; expected experts, too: --demos PATH… or --experts PATH…"
+
+
+def _require_recorded_task(config: Config) -> None:
+    """Refuse to replay a run with a task on demonstrations alone: its answers are programs for the task."""
+    recording = config.proposer.recording
+    if recording and method_of(config).with_task is not None and is_of_task(Path(recording)):
+        raise InputError(
+            f"{recording} is of a run with a task; expected --task with the task's name or file, because this machine "
+            "runs the code of its environment and score"
+        )
 
 
 def loaded(
@@ -64,9 +72,10 @@ def loaded(
         reason: reason for the label rule; "" for the reason that `chosen_rule` gives.
         new: whether the run is new. For a new run, a set beyond the memory limit becomes a sample.
     """
-    data = config.data
+    data, needed = config.data, method_of(config).needs.demonstrations
     if demonstrations is None:
-        require_demonstrations(config)
+        if new or needed:
+            require_demonstrations(config)
         if not data.files:
             return Demonstrations(method_of(config).states(config), ()), RuleChoice(
                 "all", "there are no demonstrations"
@@ -79,8 +88,11 @@ def loaded(
             raise InputError(
                 f"{error}, or name moved demonstrations again: --demos PATH…, or --experts and --negatives"
             ) from None
-    needed = method_of(config).needs.demonstrations
-    choice = chosen_rule(config, demonstrations) if needed else _shown_rule(config, demonstrations)
+    if new:
+        _require_recorded_task(config)
+        if not needed and all(item.role == "negative" for item in demonstrations.items):
+            raise InputError(NEGATIVES_ALONE)
+    choice = chosen_rule(config, demonstrations) if needed else shown_rule(demonstrations)
     if reason:
         choice = replace(choice, reason=reason)
     if needed:
@@ -88,21 +100,6 @@ def loaded(
     found = split(with_rule(demonstrations, choice.rule), data.held_out if needed else 0.0, config.seed)
     found = set_aside(found, data.validation or 0.0, config.seed, FEWEST)
     return with_swaps(found, choice.rule) if data.swaps else found, choice
-
-
-def _shown_rule(config: Config, demonstrations: Demonstrations) -> RuleChoice:
-    """The label rule of demonstrations that judge nothing, for the statistics in prompts. Every set has one.
-
-    With a task, users choose no rule, and nobody is asked for goal states.
-    """
-    try:
-        choice = chosen_rule(config, demonstrations)
-    except InputError:
-        return RuleChoice("all", "its files have different rules")
-    experts = (item for item in demonstrations.items if item.role == "expert")
-    if choice.rule == "goal" and any(goals_of(item) is None for item in experts):
-        return RuleChoice("last", "its goal states are unknown")
-    return choice
 
 
 def new_labelling(config: Config, demonstrations: Demonstrations | None = None, reason: str = "") -> Labelling:

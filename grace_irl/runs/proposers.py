@@ -35,9 +35,9 @@ from grace_irl.runs.recording import opened_recording
 VALIDATION = 0.25  # default share of training trajectories for validation, if the proposer has a chat (`Kind.chat`)
 SERVED_SAMPLES = 4  # default number of programs that one call of a served model requests
 # LAG is the default number of requests in flight, for example for the synthesiser and for replays. For a served model,
-# the default is CALLS_AHEAD * (parallel calls) * (programs per call), so that the server is never idle, but at most the
-# number of first requests (`Method.width`) if the search does not wait (`Method.waits`). For a person, the default is
-# the number of first requests.
+# the default is CALLS_AHEAD * (parallel calls) * (programs per call), so that the server is never idle. For a person,
+# it is the number of first requests (`Method.width`), and for others at most this number if the search does not wait
+# (`Method.waits`).
 LAG, CALLS_AHEAD = 8, 4
 
 Note = Callable[[str], None]  # callback that shows the user one line

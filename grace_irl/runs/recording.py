@@ -349,8 +349,10 @@ def write_recording(store: Store, config: Config, path: Path) -> Written:
     about = content_of(store.trajectories())
     settings = shareable(with_label(config, store.meta("label"))).model_dump(mode="json")
     header = {"format": FORMAT, "calls": len(told), "config": settings, "data": about}
+    if trained.task:
+        header["task"] = trained.task
     if trained.trainings or trained.failures:
-        header |= {"format": WITH_TRAININGS, "task": trained.task}
+        header["format"] = WITH_TRAININGS
     lines = [json.dumps(header), *(json.dumps({"goals": asdict(answer)}) for answer in store.goals())]
     count = 0
     for index, attempt, proposal in store.proposals():

@@ -37,18 +37,20 @@ def policies_of(config: Config) -> PolicyConfig | None:
 def trainings_of(store: Store, config: Config) -> RecordedTrainings:
     """The finished trainings of a run, and its programs that failed.
 
-    The result is empty if the method trains no policies, or if the run itself took its scores from a recording.
+    There are none if the method trains no policies, or if the run itself took its scores from a recording.
 
     Raises:
         InputError: the file of the task, a training or a program is damaged, or the run's folder contains links.
     """
     policies = policies_of(config)
-    if policies is None or policies.recorded_scores or not (store.folder / TASK_FILE).exists():
+    if policies is None or not (store.folder / TASK_FILE).exists():
         return RecordedTrainings(str(store.folder))
     from grace_irl.tasks.training import TRAININGS, seeds_of
 
     require_no_links(store.folder)
     content = _task(store.folder / TASK_FILE)
+    if policies.recorded_scores:
+        return RecordedTrainings(str(store.folder), digests_of(content))
     place = store.folder / TRAININGS
     seeds = seeds_of(config.seed, policies.train_seeds)
     planned = [

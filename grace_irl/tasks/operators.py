@@ -20,8 +20,11 @@ from grace_irl.tasks.facts import TaskFacts
 from grace_irl.tasks.task import Task
 
 SOURCE = 2_500
-"""Maximum number of tokens of each program in a prompt. In short prompts, a part of the budget is the limit
-(`PromptBudget.of`)."""
+"""Maximum number of tokens of each program in a prompt."""
+SPARE = 20
+"""Number of tokens for the line that `cut` adds below a cut text."""
+SHORTEST = 200
+"""Minimum number of tokens to which a program is cut, if the prompt does not fit otherwise."""
 COMPONENTS = 12
 """Maximum number of reward components that a prompt shows for a program."""
 
@@ -124,7 +127,7 @@ def _design(author: _Author, asked: str, briefing: Briefing, material: Material)
     """Write a prompt that requests a program. The prompt shows all parents and ancestors, with results."""
     known = [*material.parents, *material.ancestors]
     titles = ["The reward"] if len(known) == 1 else [f"Reward {number}" for number in range(1, len(known) + 1)]
-    told = [_told(briefing, title, each, results=True) for title, each in zip(titles, known, strict=True)]
+    told = [_told(title, each, results=True) for title, each in zip(titles, known, strict=True)]
     return _prompt(author, asked, briefing, told)
 
 
@@ -135,7 +138,7 @@ def _path(author: _Author, briefing: Briefing, material: Material) -> Prompt:
 
 def _opinion(author: _Author, asked: str, briefing: Briefing, material: Material) -> Prompt:
     """Write a prompt with the first parent and the question `asked`. The prompt shows no results."""
-    told = [_told(briefing, "The reward", each, results=False) for each in material.parents[:1]]
+    told = [_told("The reward", each, results=False) for each in material.parents[:1]]
     return _prompt(author, asked, briefing, told, writes=False)
 
 
@@ -145,7 +148,7 @@ def _repair(author: _Author, briefing: Briefing, material: Material) -> Prompt:
         raise ValueError("a repair needs the program's error; found no evaluation")
     failed = ParentMaterial(material.source, material.evaluation)
     traceback = cut(material.evaluation.traceback.strip(), briefing.budget.of("traceback"))
-    told = _told(briefing, "The reward", failed, results=True)
+    told = _told("The reward", failed, results=True)
     told = replace(told, results="\n".join(part for part in (told.results, traceback) if part))
     return _prompt(author, REPAIR, briefing, [told])
 
@@ -198,6 +201,11 @@ def _prompt(
     kept = list(told)
     while (tokens := estimate(system) + estimate(user(kept))) > budget.total and len(kept) > 1:
         kept.pop()  # the last program is the most distant from the first parent
+    if tokens > budget.total and kept:
+        (only,) = kept
+        left = estimate(only.source) - (tokens - budget.total) - SPARE
+        kept = [replace(only, source=cut(only.source, left))] if left >= SHORTEST else kept
+        tokens = estimate(system) + estimate(user(kept))
     require_room(f"a prompt of task {task.name}", tokens, budget)
     return Prompt(system.strip(), user(kept))
 
@@ -225,11 +233,11 @@ def _demonstrations(author: _Author, briefing: Briefing) -> str:
     return "\n".join(filter(None, lines))
 
 
-def _told(briefing: Briefing, title: str, program: ParentMaterial, *, results: bool) -> _Told:
+def _told(title: str, program: ParentMaterial, *, results: bool) -> _Told:
     return _Told(
         title,
         " ".join(program.notes.get("align", "").split()),
-        cut(program.source.strip(), min(SOURCE, briefing.budget.of("source"))),
+        cut(program.source.strip(), SOURCE),
         outcome(program) if results else "",
     )
 

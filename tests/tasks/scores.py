@@ -13,6 +13,12 @@ def length(rollout: Rollout) -> float:
     return float(rollout.length)
 
 
+def whole(rollout: Rollout) -> float:
+    """The length of an episode whose actions are whole numbers."""
+    assert rollout.trajectory.actions is not None
+    return float(rollout.length + 0 * (rollout.trajectory.actions << 1).sum())
+
+
 def raises(rollout: Rollout) -> float:
     raise ValueError("it broke\nbadly")
 

@@ -137,10 +137,47 @@ def test_the_kind_of_the_states_may_be_named(task: Path, tmp_path: Path) -> None
     assert main([*words, "--out", str(tmp_path / "run")]) == 0
 
 
+def test_marks_without_a_goal_state_are_no_goals(task: Path, tmp_path: Path) -> None:
+    found = experts(NAMES)
+    items = tuple(replace(one, goals=()) for one in found)
+    marked = replace(found, items=items, metadata=replace(found.metadata, label="goal"))
+    assert grace_irl.fit(method="random", programs=1, task=task, demos=marked, out=tmp_path / "run").programs == 1
+
+
+def test_searches_in_a_comparison_need_no_label_either(task: Path, tmp_path: Path) -> None:
+    for rule in ("goal", "last", "all"):
+        found = experts(NAMES)
+        save(replace(found, metadata=replace(found.metadata, label=rule)), tmp_path / f"{rule}.parquet")
+
+    def contest(methods: tuple[str, ...], *rules: str) -> Contest:
+        data = tuple(str(tmp_path / f"{rule}.parquet") for rule in rules)
+        settings = comparison_of({"task": str(task), "methods": methods})
+        return Contest.of(Settings(settings, resolve(flags={"data.demos": data})), new=True)
+
+    for rules in (("goal",), ("last", "all")):
+        assert not contest(("random", "ppo-true"), *rules).needs_goals
+    assert contest(("random", "bc"), "goal").needs_goals
+    with pytest.raises(InputError, match="expected one label rule"):
+        contest(("random", "bc"), "last", "all")
+
+
 def test_negatives_alone_are_refused(task: Path, tmp_path: Path, capsys: Capture) -> None:
     words = ["fit", "--method", "random", "--task", str(task), "--negatives", str(tmp_path / "none.parquet")]
     assert main([*words, "--out", str(tmp_path / "run")]) == 2
     assert "negatives alone; expected experts, too" in capsys.readouterr().err
+    found = experts(NAMES)
+    negatives = replace(found, items=tuple(replace(one, role="negative") for one in found))
+    with pytest.raises(InputError, match="negatives alone"):
+        grace_irl.fit(method="random", task=task, demos=negatives, out=tmp_path / "run")
+
+
+def test_a_run_that_began_with_negatives_alone_goes_on(task: Path, tmp_path: Path) -> None:
+    """Earlier versions left them out without a word."""
+    run = grace_irl.fit(method="random", programs=1, task=task, out=tmp_path / "run")
+    config = run.folder / "config.toml"
+    config.write_text(config.read_text().replace("negatives = []", 'negatives = ["none.parquet"]'))
+    assert "none.parquet" in config.read_text()
+    assert grace_irl.fit(resume=run.folder, task=task, negatives=["none.parquet"]).programs == 1
 
 
 def test_a_replay_without_its_task_is_not_judged_by_the_demonstrations(
@@ -153,6 +190,12 @@ def test_a_replay_without_its_task_is_not_judged_by_the_demonstrations(
         for more in ([], ["--demos", path, "--held-out", "0"]):
             assert main(["fit", "--replay", str(source), *more, "--out", str(tmp_path / "again")]) == 2
             assert "is of a run with a task; expected --task" in capsys.readouterr().err
+    with pytest.raises(InputError, match="is of a run with a task"):
+        grace_irl.fit(replay=tmp_path / "a.jsonl", demos=experts(NAMES), held_out=0, out=tmp_path / "again")
+    words = ["--replay", str(tmp_path / "a.jsonl"), "--task", str(task), "--demos", path, "--recorded-scores"]
+    assert main(["fit", *words, "--out", str(tmp_path / "second")]) == 0
+    assert main(["export", str(tmp_path / "second"), "--recording", str(tmp_path / "b.jsonl")]) == 0
+    assert is_of_task(tmp_path / "b.jsonl")
 
 
 def test_the_recording_of_a_run_over_demonstrations_has_no_task(tmp_path: Path) -> None:

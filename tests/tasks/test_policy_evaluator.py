@@ -138,7 +138,8 @@ make = Switches
 
 def test_actions_reach_the_environment_in_the_type_of_its_space(tmp_path: Path) -> None:
     (tmp_path / "switches.py").write_text(SWITCHES)
-    task = replace(TASK, env=f"{tmp_path / 'switches.py'}:make", text="Switch lamps on.", max_steps=8)
+    made = f"{tmp_path / 'switches.py'}:make"
+    task = replace(TASK, env=made, score="tests.tasks.scores:whole", text="Switch lamps on.", max_steps=8)
     found = judged(
         tmp_path / "run", "class Reward:\n    def reward_fn(self, state):\n        return state.sum()\n", task
     )

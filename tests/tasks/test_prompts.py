@@ -21,7 +21,7 @@ from grace_irl.propose.tokens import estimate
 from grace_irl.rl.collect import collect
 from grace_irl.runs.run import opened
 from grace_irl.tasks.facts import facts_of
-from grace_irl.tasks.operators import SOURCE, operators
+from grace_irl.tasks.operators import SHORTEST, SOURCE, operators
 from grace_irl.tasks.task import read_task
 from tests.fakes.person import Person
 from tests.propose.client.server import ChatServer
@@ -192,14 +192,19 @@ def test_a_model_reads_figures_of_demonstrations_beside_the_task(task: Path, tmp
 def test_short_prompts_hold_short_programs_or_are_refused() -> None:
     task = read_task("reacher")
     program = ParentMaterial("class Reward:\n" + "    x = 1  # a long program\n" * 900, Evaluation("ok", score=1.0))
+    short, fits = ParentMaterial(program.source[:4_000], program.evaluation), 0
     problem, known = Problem(task.metadata, "all", ()), operators(task, facts_of(task))
 
-    def tokens(total: int) -> int:
-        prompt = known["reflect"](brief(problem, budget=PromptBudget(total=total)), Material(parents=(program,)))
+    def tokens(total: int, parent: ParentMaterial = program) -> int:
+        prompt = known["reflect"](brief(problem, budget=PromptBudget(total=total)), Material(parents=(parent,)))
+        assert ("left out]" in prompt.user) == (total < fits or parent is program)
         return estimate(prompt.system) + estimate(prompt.user)
 
     whole = tokens(24_000)
     assert whole > SOURCE
-    assert tokens(4_000) < 4_000 < whole
+    fits = tokens(24_000, short) + 5
+    assert tokens(fits, short) == fits - 5  # a prompt that fits shows the whole program
+    assert SHORTEST < tokens(fits - 500, short) <= fits - 500
+    assert tokens(3_000) <= 3_000 < whole
     with pytest.raises(InputError, match=r"a prompt of task reacher needs about \d+ tokens; expected at most 500:"):
         tokens(500)
