@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
-from grace_irl.rl.policies import typed
+from grace_irl.rl.actions import typed
 from grace_irl.rl.views import space_of
 from grace_irl.states import kind_of_state
 from grace_irl.toml import from_json

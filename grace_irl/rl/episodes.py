@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from grace_irl.demos.trajectory import Demonstration, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.programs.parts import shaped
+from grace_irl.rl.actions import value_counts
 from grace_irl.rl.method import PolicyProblem
-from grace_irl.rl.policies import value_counts
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
+from grace_irl.rl.actions import typed
 from grace_irl.rl.curve import Point
 from grace_irl.rl.environments import quiet, success_in
 from grace_irl.rl.method import Policy
-from grace_irl.rl.policies import typed
 
 if TYPE_CHECKING:
     from grace_irl.rl.observed import Observed

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
-from grace_irl.rl.policies import value_counts
+from grace_irl.rl.actions import value_counts
 
 ABSORBED = "absorbed"
 """Key in the `info` of a step. The value is whether the episode had reached a terminal state before this step."""

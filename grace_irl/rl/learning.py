@@ -28,11 +28,11 @@ from grace_irl.errors import InputError
 from grace_irl.rewards.file import RewardFile
 from grace_irl.rewards.sb3 import RewardVecEnv
 from grace_irl.rewards.scale import FormChoice, Scale
+from grace_irl.rl.actions import require_actions
 from grace_irl.rl.curve import Watching
 from grace_irl.rl.hyperparameters import Hyperparameters
 from grace_irl.rl.method import Paid, PolicyProblem, Trained, TransitionReward, Watch
 from grace_irl.rl.observers import Observer
-from grace_irl.rl.policies import require_actions
 from grace_irl.rl.settling import settling
 from grace_irl.rl.trained import network_settings
 from grace_irl.sandbox.protocol import Limits

@@ -13,9 +13,9 @@ import gymnasium
 from numpy.typing import NDArray
 
 from grace_irl.rewards.view import INSTRUCTION, SHOWN, StateView, instruction_of
+from grace_irl.rl.actions import require_actions, typed
 from grace_irl.rl.environments import SUCCESS, made_by, quiet
 from grace_irl.rl.observers import Observer, observer_for
-from grace_irl.rl.policies import require_actions, typed
 
 EnvironmentFactory = Callable[[], Any]
 """Factory of one environment and its view, such as `lambda: environments.make("Hopper-v5")`, or of an environment alone

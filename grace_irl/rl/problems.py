@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from grace_irl.atomic import part_of
 from grace_irl.demos.trajectory import Demonstrations, Trajectory
+from grace_irl.rl.actions import require_actions
 from grace_irl.rl.horizon import FixedHorizon
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
 from grace_irl.rl.learning import make_learner
 from grace_irl.rl.method import Policy, PolicyMethod, PolicyProblem, TransitionReward
 from grace_irl.rl.observed import EnvironmentFactory, observed
 from grace_irl.rl.observers import observe_trajectory
-from grace_irl.rl.policies import require_actions
 
 
 def make_problem(

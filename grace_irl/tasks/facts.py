@@ -12,7 +12,7 @@ import numpy as np
 from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Demonstration, Trajectory
 from grace_irl.propose.views.registry import view_of
-from grace_irl.rl.policies import value_counts
+from grace_irl.rl.actions import value_counts
 from grace_irl.tasks.random_episodes import STATES, random_episodes
 from grace_irl.tasks.task import Task
 

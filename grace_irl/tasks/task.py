@@ -23,10 +23,10 @@ from grace_irl.demos.select_recipe import require_keys
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import InputError
 from grace_irl.pages import page
+from grace_irl.rl.actions import require_actions
 from grace_irl.rl.environments import is_adapter, make, module_of
 from grace_irl.rl.evaluation import Rollout
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
-from grace_irl.rl.policies import require_actions
 from grace_irl.settings import problem_of
 from grace_irl.tasks.recorded import MODULES, portable
 from grace_irl.toml import read_toml

@@ -16,8 +16,8 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Text
 
 from grace_irl.demos import load
 from grace_irl.errors import GraceError, InputError
+from grace_irl.rl.actions import uniform_log_prob
 from grace_irl.rl.collect import EpisodeTally, collect
-from grace_irl.rl.policies import uniform_log_prob
 from grace_irl.rl.recipe import read_recipe, run_recipe
 from tests.demos.equality import assert_same
 

@@ -15,8 +15,8 @@ import gymnasium
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 
 from grace_irl.errors import InputError
+from grace_irl.rl.actions import value_counts
 from grace_irl.rl.horizon import FixedHorizon, absorbed, absorbing, alive
-from grace_irl.rl.policies import value_counts
 
 SHAPES: list[tuple[int, ...]] = [(2,), (3, 3, 3)]
 
