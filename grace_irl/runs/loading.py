@@ -90,7 +90,7 @@ def loaded(
             ) from None
     if new:
         _require_recorded_task(config)
-        if not needed and all(item.role == "negative" for item in demonstrations.items):
+        if not needed and {item.role for item in demonstrations.items} == {"negative"}:
             raise InputError(NEGATIVES_ALONE)
     choice = chosen_rule(config, demonstrations) if needed else shown_rule(demonstrations)
     if reason:
