@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
+from grace_irl.pages import page
 from grace_irl.states import KINDS, kind_of_state
 from grace_irl.states.kind import PartLayout, StateKind, States
 from grace_irl.states.layout import StateLayout
@@ -218,8 +219,8 @@ def unfit(name: str, wrong: str) -> str:
         wrong: the difference, such as "3 numbers; expected 4".
     """
     return (
-        f"{name}: observations with {wrong}: choose the environment that it was made for, or give it a wrapper that "
-        "shows them"
+        f"{name}: observations with {wrong}: choose the environment that it was made for, or give it a wrapper or a "
+        f"view that shows them ({page('training')})"
     )
 
 

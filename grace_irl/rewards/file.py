@@ -15,6 +15,7 @@ from grace_irl.demos.trajectory import LabelRule
 from grace_irl.errors import GraceError, InputError
 from grace_irl.keyworded import in_keywords
 from grace_irl.notebook import near, shown
+from grace_irl.pages import page
 from grace_irl.programs.export import calibration_of, fields_of, label_of, reads_of, threshold_of
 from grace_irl.programs.parsing import canonical, unseen
 from grace_irl.programs.parts import Reads, Shape, difference, unfit
@@ -289,7 +290,8 @@ class RewardFile:
             named = ", ".join(self.fields[:5]) + (", …" if len(self.fields) > 5 else "")
             raise InputError(
                 f"{self.path}: observations of {found}; expected the {len(self.fields)} numbers that the reward reads "
-                f"({named}): choose the environment that it was made for, or give it a wrapper that shows them"
+                f"({named}): choose the environment that it was made for, or give it a wrapper or a view that shows "
+                f"them ({page('training')})"
             )
 
     def __getstate__(self) -> dict[str, Any]:

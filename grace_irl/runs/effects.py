@@ -178,11 +178,14 @@ def require_effect(config: Config, given: Mapping[str, str], author: str | None 
     Raises:
         InputError: a setting without effect. The message names all settings with the same need.
     """
-    known = declared(type(config))
-    unread = [how for key, how in given.items() if not is_read(key, config.method, task_named(config))]
+    known, task = declared(type(config)), task_named(config)
+    unread = {key: how for key, how in given.items() if not is_read(key, config.method, task)}
     if unread:
+        other_form = bool(task) and all(is_read(key, config.method, "") for key in unread)
+        with_what = "a task" if other_form else f"method {config.method!r}"
         raise InputError(
-            f"{', '.join(unread)}: no effect with method {config.method!r}; expected another --method, or "
+            f"{', '.join(unread.values())}: no effect with {with_what}; expected "
+            f"{'no --task' if other_form else 'another --method'}, or "
             f"{'this setting' if len(unread) == 1 else 'these settings'} left out"
         )
     author = author_of(config) if author is None else author

@@ -20,11 +20,11 @@ from grace_irl.tasks.facts import TaskFacts
 from grace_irl.tasks.task import Task
 
 SOURCE = 2_500
-"""Maximum number of tokens of each program in a prompt."""
+"""Number of tokens to which each of several programs is cut, if they do not fit into a prompt whole."""
 SPARE = 20
 """Number of tokens for the line that `cut` adds below a cut text."""
 SHORTEST = 200
-"""Minimum number of tokens to which a program is cut, if the prompt does not fit otherwise."""
+"""Minimum number of tokens to which a program alone is cut, if the prompt does not fit otherwise."""
 COMPONENTS = 12
 """Maximum number of reward components that a prompt shows for a program."""
 
@@ -171,6 +171,9 @@ def _prompt(
 ) -> Prompt:
     """Write a prompt. `writes` says whether the answer is a program.
 
+    The prompt shows all programs whole if they fit into the budget's total. Otherwise, it shows as many of them as fit
+    with at most `SOURCE` tokens each, and a program alone as far as it fits.
+
     Raises:
         InputError: the prompt does not fit into the budget's total.
     """
@@ -198,15 +201,19 @@ def _prompt(
             asked=asked,
         ).strip()
 
+    def excess(programs: Sequence[_Told]) -> int:
+        return estimate(system) + estimate(user(programs)) - budget.total
+
     kept = list(told)
-    while (tokens := estimate(system) + estimate(user(kept))) > budget.total and len(kept) > 1:
-        kept.pop()  # the last program is the most distant from the first parent
-    if tokens > budget.total and kept:
-        (only,) = kept
-        left = estimate(only.source) - (tokens - budget.total) - SPARE
-        kept = [replace(only, source=cut(only.source, left))] if left >= SHORTEST else kept
-        tokens = estimate(system) + estimate(user(kept))
-    require_room(f"a prompt of task {task.name}", tokens, budget)
+    if excess(kept) > 0:
+        kept = [replace(each, source=cut(each.source, SOURCE)) for each in told]
+        while len(kept) > 1 and excess(kept) > 0:
+            kept.pop()  # the last program is the most distant from the first parent
+        if len(kept) == 1:
+            (first,), over = told[:1], excess(told[:1])
+            left = estimate(first.source) if over <= 0 else estimate(first.source) - over - SPARE
+            kept = [replace(first, source=cut(first.source, left))] if left >= SHORTEST else kept
+    require_room(f"a prompt of task {task.name}", excess(kept) + budget.total, budget)
     return Prompt(system.strip(), user(kept))
 
 
@@ -237,7 +244,7 @@ def _told(title: str, program: ParentMaterial, *, results: bool) -> _Told:
     return _Told(
         title,
         " ".join(program.notes.get("align", "").split()),
-        cut(program.source.strip(), SOURCE),
+        program.source.strip(),
         outcome(program) if results else "",
     )
 

@@ -39,7 +39,7 @@ REFUSED: list[tuple[list[str], str]] = [
     (["--methods", "eureka", "--set", "eureka.sample=4"], "'eureka.sample' is unknown; did you mean eureka.samples?"),
     (["--methods", "random", "--set", "random.programs=0"], "setting 'random.programs' is 0"),
     (["--methods", "random", "--set", "model.temperature=0.1"], "no effect, since this run has no model"),
-    (["--methods", "random", "--held-out", "0.3"], "--held-out: no effect with method 'random'"),
+    (["--methods", "random", "--held-out", "0.3"], "--held-out: no effect with a task; expected no --"),
     (["--methods", "random", "--tune", "random.programs=1"], "expected --set or --config for how it searches"),
 ]
 

@@ -131,7 +131,7 @@ def test_a_model_is_told_the_direction_and_the_other_programs(tmp_path: Path, ca
     [
         (["--demos", SHIPPED, "--train-steps", "64"], "--train-steps: no effect, since this run has no task"),
         (["--task", "acrobot", "--log-pi", "uniform"], "--log-pi: no effect, since this run has a task"),
-        (["--task", "acrobot", "--label", "last"], "--label: no effect with method 'forge'"),
+        (["--task", "acrobot", "--label", "last"], "--label: no effect with a task; expected no --task"),
         ([], "no demonstrations and no task; expected --demos PATH…, such as"),
         (["--task", "acrobot", "--proposer", "drafts"], "--proposer drafts without demonstrations"),
     ],

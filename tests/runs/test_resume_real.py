@@ -1,4 +1,4 @@
-"""Killed with its real parts: the command, the shipped demonstrations, the synthesiser, the sandbox."""
+"""Killed with its real parts: the command, the shipped demonstrations, a writer without a model, the sandbox."""
 
 from __future__ import annotations
 
@@ -15,18 +15,13 @@ import pytest
 from tests.runs.test_resume import memory
 
 ROOT = Path(__file__).parents[2]
-NEW = [
-    "--demos",
-    "datasets/babyai-go-to-obj",
-    "--population",
-    "8",
-    "--generations",
-    "3",
-    "--set",
-    "stop.target_accuracy=none",
-    "--set",
-    "stop.plateau=none",
-]
+NEW = ["--demos", "datasets/babyai-go-to-obj", "--set", "stop.target_accuracy=none", "--set", "stop.plateau=none"]
+SEARCHES = {
+    "grace": ["--population", "8", "--generations", "3"],
+    "rf-agent": ["--proposer", "drafts", "--programs", "200"],
+    "forge": ["--proposer", "drafts", "--rounds", "12"],
+}
+"""Settings of a search that takes some seconds."""
 
 
 def spawn(*arguments: str) -> subprocess.Popen[str]:
@@ -39,9 +34,11 @@ def spawn(*arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def go_on(folder: Path) -> subprocess.Popen[str]:
+def go_on(folder: Path, method: str) -> subprocess.Popen[str]:
     """What a user would type next, whatever the kill left."""
-    return spawn("--resume", str(folder)) if folder.exists() else spawn(*NEW, "--out", str(folder))
+    if folder.exists():
+        return spawn("--resume", str(folder))
+    return spawn(*NEW, "--method", method, *SEARCHES[method], "--out", str(folder))
 
 
 def results(folder: Path) -> int:
@@ -55,9 +52,11 @@ def results(folder: Path) -> int:
 
 
 @pytest.mark.slow
-def test_killed_at_any_moment_it_ends_the_same(tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", SEARCHES)
+def test_killed_at_any_moment_it_ends_the_same(method: str, tmp_path: Path) -> None:
+    """The same generations, tree or pool: requests with parents, programs with scores, fates, and the winner."""
     whole, folder = tmp_path / "whole", tmp_path / "run"
-    process = go_on(whole)
+    process = go_on(whole, method)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     reward, kills = folder / "reward.py", 0
@@ -71,7 +70,7 @@ def test_killed_at_any_moment_it_ends_the_same(tmp_path: Path) -> None:
     searched = [lambda least=least: results(folder) > least for least in stages]  # type: ignore[misc]
     begun = time.monotonic()
     for reached in (lambda: time.monotonic() > begun + 0.3, folder.exists, *searched, writes):
-        process = go_on(folder)
+        process = go_on(folder, method)
         written["before"] = reward.stat().st_mtime_ns if reward.exists() else 0
         while process.poll() is None and not reached():
             time.sleep(0.005)  # each look opens the database, on a core that the run needs
@@ -79,7 +78,7 @@ def test_killed_at_any_moment_it_ends_the_same(tmp_path: Path) -> None:
         process.kill()
         process.communicate()
     assert kills >= 5
-    process = go_on(folder)
+    process = go_on(folder, method)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert memory(folder) == memory(whole)

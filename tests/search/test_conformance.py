@@ -6,6 +6,8 @@ import random
 
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.methods.map_elites import MapElites, MapElitesSettings
+from grace_irl.methods.registry import METHODS
+from grace_irl.runs.config import resolve
 from grace_irl.search.evolution import Evolution, EvolutionSettings
 from grace_irl.search.greedy import GreedySearch, GreedySettings
 from grace_irl.search.independent import IndependentSearch, IndependentSettings
@@ -91,3 +93,12 @@ class TestTreeWithVirtualLoss(SearchSuite):
 class TestGreedyTree(SearchSuite):
     def make(self, seed: int) -> Search:
         return TreeSearch(TreeSettings(programs=45, first=3, rule="greedy"), seed)
+
+
+def test_the_search_of_every_method_passes_the_suite() -> None:
+    suites = [each for each in globals().values() if isinstance(each, type) and each.__name__.startswith("Test")]
+    passed = {type(suite().make(0)) for suite in suites}
+    for name, method in METHODS.items():
+        config = resolve(flags={"method": name, "policy.task": "acrobot" if method.with_task else None})
+        for form in (method, method.with_task or method):
+            assert type(form.search(config)) in passed, name

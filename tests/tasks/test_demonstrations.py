@@ -30,13 +30,6 @@ SMALL = Path(__file__).parents[2] / "datasets" / "babyai-go-to-obj"
 NAMES = ("x", "velocity", "angle", "angular velocity")
 
 
-@pytest.fixture
-def task(tmp_path: Path) -> Path:
-    path = tmp_path / "pole.toml"
-    path.write_text(TASK)
-    return path
-
-
 def experts(names: tuple[str, ...]) -> Demonstrations:
     """Episodes of CartPole, whose components have these names in the order of the task's."""
     found = collect("CartPole-v1", "random", 4, "expert", 0)
@@ -213,3 +206,15 @@ def test_a_run_that_had_demonstrations_in_memory_asks_for_them_again(task: Path,
     with pytest.raises(InputError, match=r"began with demonstrations in memory; expected them again"):
         grace_irl.fit(resume=run.folder)
     assert grace_irl.fit(resume=run.folder, demos=found).programs == 1
+
+
+def test_scrambled_copies_are_refused(task: Path, tmp_path: Path, capsys: Capture) -> None:
+    """Their numbers are in another order and of another size than those that the task's programs read."""
+    for name, names in (("named", NAMES), ("unnamed", ())):
+        path, copy = written(tmp_path, experts(names)), tmp_path / f"{name}.parquet"
+        assert main(["demos", "scramble", path, str(copy)]) == 0
+        capsys.readouterr()
+        words = ["--method", "random", "--task", str(task), "--demos", str(copy), "--out", str(tmp_path / "run")]
+        assert main(["fit", *words]) == 2
+        error = capsys.readouterr().err
+        assert "demonstrations with view scrambled, and task pole has vector; expected the same" in error

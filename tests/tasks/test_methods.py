@@ -46,6 +46,8 @@ def test_a_method_runs_whole_without_a_model(name: str, task: Path, tmp_path: Pa
     programs, best = stored(folder)
     assert len(programs) >= 2
     assert dict(programs)[best] == max(score for _, score in programs)
+    with opened(folder) as (store, _):
+        assert not any(told.notes for told in store.told().values())  # no description, and no opinion but 0
     page = (folder / "report.html").read_text()
     assert "Components" in page
     assert "Training" in page
@@ -80,10 +82,22 @@ def test_without_a_model_only_transitions_are_rewarded(task: Path, tmp_path: Pat
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("flag", [["--elite", "2"], ["--label", "last"], ["--expand", "1"], ["--held-out", "0.2"]])
-def test_settings_without_effect_are_refused(flag: list[str], task: Path, tmp_path: Path, capsys: Capture) -> None:
+@pytest.mark.parametrize(
+    ("flag", "said"),
+    [
+        (["--elite", "2"], "--elite has no effect with this method; expected it with --method grace"),
+        (["--label", "last"], "--label: no effect with a task; expected no --task, or this setting left out"),
+        (["--expand", "1"], "--expand has no effect with this method; expected it with --method grace, or left out"),
+        (["--held-out", "0.2"], "--held-out: no effect with a task; expected no --task"),
+        (["--sample", "2K", "--swaps"], "--sample, --swaps: no effect with a task; expected no --task, or these sett"),
+    ],
+)
+def test_settings_without_effect_are_refused(
+    flag: list[str], said: str, task: Path, tmp_path: Path, capsys: Capture
+) -> None:
     arguments = ["fit", "--method", "forge", "--task", str(task), *flag, "--out", str(tmp_path / "run")]
     assert main(arguments) == 2
+    assert said in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
 

@@ -100,7 +100,14 @@ def test_the_path_of_a_first_program_is_a_change_of_structure() -> None:
 def test_tips_on_results_stand_beside_results() -> None:
     writer, parent = prompter(TASK), failed()
     good = replace(parent, evaluation=Evaluation("ok", score=2.0))
-    assert TIPS in writer.write(Request(0, "mutate", ("a",), 0), [good]).user
+    shown = writer.write(Request(0, "mutate", ("a",), 0), [good])
+    tips = shown.user.split(TIPS)[1].split("# Your task")[0].strip().splitlines()
+    for tip, words in zip(tips, ("stays nearly constant", "far larger than the others", "low or falls"), strict=True):
+        assert words in tip
+    helps = shown.system.split("# What helps\n")[1].split("\n\n")[0].splitlines()
+    said = ("terms_fn", "named temperature", "like sizes", "at every step", "that a step reaches", "by waiting")
+    for tip, words in zip(helps, said, strict=True):
+        assert words in tip
     for operator in ("align", "verify"):
         prompt = writer.write(Request(0, operator, ("a",), 0), [good])
         assert TIPS not in prompt.user

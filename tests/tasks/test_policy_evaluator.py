@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -268,6 +269,12 @@ def test_a_short_training_with_a_floor_saves_the_full_one(tmp_path: Path) -> Non
     assert "(best evaluation of its training)" in dict(account.facts(low, settings))["score"]
     assert low.score == low.metrics["best"]
     assert low.metrics["steps"] == 128 + 256
+
+
+@pytest.mark.parametrize(("floor", "full"), [(1.0, True), (math.nextafter(1.0, 2.0), False)])
+def test_a_score_at_the_floor_reaches_it(floor: float, full: bool, tmp_path: Path) -> None:
+    task = replace(TASK, score="tests.tasks.scores:constant", short_steps=64, steps=128, floor=floor)
+    assert judged(tmp_path, UP, task).metrics["steps"] == 64 + 128 * full
 
 
 def test_a_score_that_fails_is_not_the_programs_fault(tmp_path: Path) -> None:

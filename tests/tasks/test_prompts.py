@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -189,22 +190,52 @@ def test_a_model_reads_figures_of_demonstrations_beside_the_task(task: Path, tmp
     assert "action is a whole number from 0 to 1." in prompt
 
 
+LONG = "class Reward:\n" + "    x = 1  # a long program\n" * 900
+
+
+@pytest.mark.parametrize("operator", ["verify", "align", "repair", "reflect"])
+def test_a_long_program_is_shown_whole_where_there_is_room(operator: str) -> None:
+    """An opinion about half a program is none, and a repair of half a program loses the rest."""
+    task = read_task("reacher")
+    failed = Evaluation("runtime", "it fails") if operator == "repair" else Evaluation("ok", score=1.0)
+    material = Material(parents=(ParentMaterial(LONG, failed),), source=LONG, evaluation=failed)
+    prompt = operators(task, facts_of(task))[operator](brief(Problem(task.metadata, "all", ())), material)
+    assert LONG.strip() in prompt.user
+    assert estimate(LONG) > 2 * SOURCE
+
+
+def test_several_long_programs_share_the_room() -> None:
+    task = read_task("reacher")
+    known = operators(task, facts_of(task))["crossover"]
+    programs = tuple(ParentMaterial(f"# {name}\n{LONG}", Evaluation("ok", score=1.0)) for name in "abcd")
+    problem = Problem(task.metadata, "all", ())
+
+    def shown(total: int) -> tuple[list[str], int]:
+        prompt = known(brief(problem, budget=PromptBudget(total=total)), Material(parents=programs))
+        assert estimate(prompt.system) + estimate(prompt.user) <= total
+        return re.findall(r"^# ([a-d])$", prompt.user, re.MULTILINE), prompt.user.count("left out]")
+
+    assert shown(50_000) == (["a", "b", "c", "d"], 0)
+    assert shown(24_000) == (["a", "b", "c", "d"], 4)
+    assert shown(7_000) == (["a", "b"], 2)
+    assert shown(5_000) == (["a"], 1)
+
+
 def test_short_prompts_hold_short_programs_or_are_refused() -> None:
     task = read_task("reacher")
-    program = ParentMaterial("class Reward:\n" + "    x = 1  # a long program\n" * 900, Evaluation("ok", score=1.0))
+    program = ParentMaterial(LONG, Evaluation("ok", score=1.0))
     short, fits = ParentMaterial(program.source[:4_000], program.evaluation), 0
     problem, known = Problem(task.metadata, "all", ()), operators(task, facts_of(task))
 
     def tokens(total: int, parent: ParentMaterial = program) -> int:
         prompt = known["reflect"](brief(problem, budget=PromptBudget(total=total)), Material(parents=(parent,)))
-        assert ("left out]" in prompt.user) == (total < fits or parent is program)
+        assert ("left out]" in prompt.user) == (total < fits)
         return estimate(prompt.system) + estimate(prompt.user)
 
-    whole = tokens(24_000)
-    assert whole > SOURCE
+    whole = fits = tokens(24_000)
+    assert SHORTEST < tokens(3_000) <= 3_000 < whole
     fits = tokens(24_000, short) + 5
     assert tokens(fits, short) == fits - 5  # a prompt that fits shows the whole program
     assert SHORTEST < tokens(fits - 500, short) <= fits - 500
-    assert tokens(3_000) <= 3_000 < whole
     with pytest.raises(InputError, match=r"a prompt of task reacher needs about \d+ tokens; expected at most 500:"):
         tokens(500)
