@@ -185,8 +185,8 @@ def resolve(
 ) -> Config:
     """The defaults or `base`, overridden by a TOML file, then by `section.key=value` texts, then by flags.
 
-    The file and `base` may come from a run with another method. A setting is dropped if its value is only the default
-    of the other method. In paths, `~` becomes the home directory.
+    The file and `base` may come from a run with another method. A setting of the file is dropped if its value is only
+    the default of the other method, and one of `base` if the method lacks it. In paths, `~` becomes the home directory.
 
     Args:
         file: a TOML file with the sections of `config.toml`.
@@ -212,7 +212,15 @@ def resolve(
         _put(tree, key, None if flag == "none" else flag)
     name = tree.get("method", METHOD)
     said_keys = {text.partition("=")[0].strip() for text in sets} | said.keys()
-    for key in _foreign(tree, name, wrote) - said_keys if isinstance(name, str) else ():
+    foreign = _foreign(tree, name, wrote) if isinstance(name, str) else set()
+    if base is not None and base.method != name and isinstance(name, str):
+        known = settings_of(name)
+        foreign |= {
+            key
+            for key, value in flat(base).items()
+            if "." in key and key not in known and tree[key.partition(".")[0]][key.partition(".")[2]] == value
+        }
+    for key in foreign - said_keys:
         section, _, field = key.partition(".")
         del tree[section][field]
         if not tree[section]:

@@ -385,6 +385,8 @@ def _searched(
 
 def _unchosen(store: Store, config: Config, problem: Problem) -> list[str]:
     """Lines for the user if the training data alone chose the size of the program."""
+    if not method_of(config).needs.demonstrations:
+        return []
     share = config.data.validation or 0.0
     unjudged = [UNJUDGED.format(share=share)] if share and not problem.validation else []
     return unjudged + [TOO_FEW] * (stored_sizes(store) == ())

@@ -98,7 +98,7 @@ def loaded(
     if needed:
         require_roles_for(choice, demonstrations)
     found = split(with_rule(demonstrations, choice.rule), data.held_out if needed else 0.0, config.seed)
-    found = set_aside(found, data.validation or 0.0, config.seed, FEWEST)
+    found = set_aside(found, (data.validation or 0.0) if needed else 0.0, config.seed, FEWEST)
     return with_swaps(found, choice.rule) if data.swaps else found, choice
 
 

@@ -274,10 +274,11 @@ def changed_search(config: Config) -> str:
         *(f"{name}." for name in method_of(config).sections if name != "policy"),
     )
     without_effect = ("search.lag",) if method_of(config).waits(config) else ()
-    changed = [key for key in now if key.startswith(own) and key not in without_effect and before.get(key) != now[key]]
+    both = [key for key in now if key in before and key.startswith(own) and key not in without_effect]
+    changed = [key for key in both if before[key] != now[key]]
     if not changed:
         return ""
-    told = ", ".join(f"{key} was {before.get(key)!r} and is {now[key]!r}" for key in changed[:4])
+    told = ", ".join(f"{key} was {before[key]!r} and is {now[key]!r}" for key in changed[:4])
     return (
         f"this replay searches otherwise than the recorded run ({told}): it takes the recorded answers in their order, "
         "whatever operator and parents they were written for"

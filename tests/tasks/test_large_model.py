@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed")
 
 import grace_irl
+from grace_irl.errors import InputError
 from grace_irl.runs.run import opened
 from grace_irl.runs.store import Store
 
@@ -38,11 +39,26 @@ def test_a_replay_finds_the_same_winner(name: str, tmp_path: Path) -> None:
     assert (run.best.program.id, run.best.fitness, run.programs) == (known["winner"], known["score"], known["programs"])
     assert not list((tmp_path / "run").glob("trainings/*/*"))
     assert "not here: scores of recording" in run.reward_path.read_text(encoding="utf-8")
+    assert not any("--validation" in line for line in run.notes)  # no data are set aside beside a task
     with opened(tmp_path / "run") as (store, _):
         said = notes(store)
     if method == "rf-agent":  # each program that runs has a description and an opinion, and the opinion has a number
         assert sum({"align", "verify"} <= each.keys() for each in said) >= known["programs"] // 2
         assert all("[" in each["verify"] for each in said if "verify" in each)
+
+
+@pytest.mark.slow
+def test_another_method_may_take_the_recorded_answers(tmp_path: Path) -> None:
+    """Settings of the recorded method are no words of the user."""
+    told: list[str] = []
+    recording, known = RECORDINGS / "eureka-reacher.jsonl", FOUND["eureka-reacher"]
+    run = grace_irl.fit(
+        replay=recording, task="reacher", method="random", recorded_scores=True, out=tmp_path / "run", note=told.append
+    )
+    assert (run.best.program.id, run.programs) == (known["winner"], known["programs"])
+    assert any("searches otherwise" in line and "method was 'eureka' and is 'random'" in line for line in told)
+    with pytest.raises(InputError, match="'eureka' has no effect with method 'random'"):
+        grace_irl.fit(replay=recording, task="reacher", method="random", sets=["eureka.rounds=2"], out=tmp_path / "x")
 
 
 def test_every_recording_has_its_result() -> None:
