@@ -103,11 +103,23 @@ class JobProcess:
     def end(self) -> int:
         """Kill the process and its descendants. Repeated calls are allowed, also from other threads.
 
-        If the process has ended by itself, only the processes of its group are left to kill.
+        If the process has ended by itself, only the processes of its group are left to kill. A further Ctrl-C
+        interrupts the caller and not the killing, which would leave a stopped process behind.
 
         Returns:
             The exit code; -N if signal N ended the process.
         """
+        if not self._ended:
+            killer = threading.Thread(target=self._kill, name="end of a job")
+            try:
+                killer.start()
+            except RuntimeError:  # the interpreter ends, and starts no thread
+                self._kill()
+            else:
+                killer.join()
+        return self._process.wait()
+
+    def _kill(self) -> None:
         with self._lock:
             if not self._ended:
                 # The process is not reaped yet, so its id belongs to no other process. After SIGSTOP it starts no more
@@ -125,7 +137,6 @@ class JobProcess:
                 with contextlib.suppress(BrokenPipeError):
                     self._process.stdin.close()
                 self._ended = True
-            return self._process.wait()
 
     def _gone(self) -> bool:
         return self._ended or self._process.gone()

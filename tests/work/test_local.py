@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
 import json
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError
 from pathlib import Path
@@ -19,7 +21,7 @@ from grace_irl.errors import GraceError, InputError
 from grace_irl.testing.executors import TASKS, ExecutorSuite, there, until
 from grace_irl.work import Executor, Job, JobError, LocalExecutor
 from grace_irl.work.local import Running
-from grace_irl.work.process import JobProcess, as_answer, as_error
+from grace_irl.work.process import JobProcess, as_answer, as_error, descendants
 
 BEGIN = """
 import sys
@@ -56,6 +58,25 @@ def test_ctrl_c_ends_the_job_by_way_of_the_one_who_waits(tmp_path: Path) -> None
     os.kill(process.pid, signal.SIGINT)
     process.wait()
     numbers = [int(pid) for pid in pids.read_text().split()]
+    until(lambda: not any(map(there, numbers)))
+
+
+def test_a_further_ctrl_c_leaves_no_stopped_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes after the process of the job was stopped, and before it was killed."""
+    pids = tmp_path / "pids"
+    process = JobProcess(Job(f"{TASKS}:begin_and_stay", {"out": str(pids)}))
+    until(pids.exists)
+    numbers = [int(pid) for pid in pids.read_text().split()]
+
+    def interrupted(pid: int) -> list[int]:
+        monkeypatch.setattr("grace_irl.work.process.descendants", descendants)
+        _thread.interrupt_main()
+        time.sleep(0.2)
+        return descendants(pid)
+
+    monkeypatch.setattr("grace_irl.work.process.descendants", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        process.end()
     until(lambda: not any(map(there, numbers)))
 
 
