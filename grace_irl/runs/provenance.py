@@ -104,13 +104,16 @@ def facts(
 def lineage(record: Record, records: Mapping[str, Record]) -> list[str]:
     """The chain of first parents from a program back to its origin, as texts `id (operator)`.
 
+    If a program has further parents, the text is `id (operator with id, …)`.
+
     A chain of more than `MAX_LINEAGE` programs is cut, and ends with "…".
     """
     names: list[str] = []
     current: Record | None = record
     while current is not None and len(names) < MAX_LINEAGE:
-        names.append(f"{current.program.id} ({current.program.operator})")
         parents = current.program.parents
+        beside = f" with {', '.join(parents[1:])}" if parents[1:] else ""
+        names.append(f"{current.program.id} ({current.program.operator}{beside})")
         current = records.get(parents[0]) if parents else None
     return names if current is None else [*names, "…"]
 

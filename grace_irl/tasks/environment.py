@@ -10,6 +10,7 @@ import numpy as np
 
 from grace_irl.errors import GraceError, InputError
 from grace_irl.rl.environments import SUCCESS
+from grace_irl.tasks.fault import fault
 
 DIVERGED = 1e6
 """Bound on the absolute values of an action's components. If a component reaches the bound or is not finite, the policy
@@ -78,8 +79,10 @@ class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
     def _named(self, error: Exception) -> GraceError:
         if isinstance(error, GraceError):
             return error
-        said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        return InputError(f"task {self._task}: its environment fails: {said}; expected one that plays whole episodes")
+        return InputError(
+            f"task {self._task}: its environment fails: {fault(error)}; expected one that plays whole episodes (after "
+            "a change of its code, begin a new run)"
+        )
 
 
 def _sound(step: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:

@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import reprlib
-import traceback
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -28,6 +27,7 @@ from grace_irl.rl.environments import is_adapter, make, module_of
 from grace_irl.rl.evaluation import Rollout
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
 from grace_irl.settings import problem_of
+from grace_irl.tasks.fault import fault
 from grace_irl.tasks.recorded import MODULES, portable
 from grace_irl.toml import read_toml
 
@@ -307,11 +307,8 @@ class _FunctionScore:
         try:
             given = self.function(rollout)
         except Exception as error:
-            said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-            frame = traceback.extract_tb(error.__traceback__)[-1]
-            where = f"{Path(frame.filename).name}, line {frame.lineno}"
             raise InputError(
-                f"task {self.task}: its score fails on an episode: {said} ({where}); expected a finite number"
+                f"task {self.task}: its score fails on an episode: {fault(error)}; expected a finite number"
             ) from error
         try:
             found = math.nan if isinstance(given, str | bytes) else float(given)

@@ -74,7 +74,9 @@ def test_an_environment_that_fails_in_training_is_not_the_programs_fault(tmp_pat
     own_task(tmp_path)
     task = replace(TASK, env=f"{tmp_path / 'own.py'}:make")
     (tmp_path / "broken").touch()
-    with pytest.raises(InputError, match=r"task tiny: its environment fails: RuntimeError: license lost; expected"):
+    with pytest.raises(
+        InputError, match=r"RuntimeError: license lost \(own.py, line \d+\); expected one .* begin a new run\)$"
+    ):
         judged(tmp_path / "run", UP, task)
     (tmp_path / "broken").unlink()
     assert judged(tmp_path / "run", UP, task).valid
@@ -127,7 +129,9 @@ def test_an_environment_that_fails_before_a_training_is_named(tmp_path: Path, ca
     (tmp_path / "own.py").write_text(OWN.replace("self.steps > 100", "self.steps > 5"))
     (tmp_path / "broken").touch()
     assert main(["fit", "--method", "random", "--task", str(path), "--out", str(tmp_path / "run")]) == 2
-    assert "task own: its environment fails: RuntimeError: license lost" in capsys.readouterr().err
+    line = next(number for number, text in enumerate(OWN.splitlines(), 1) if "raise " in text)
+    error = capsys.readouterr().err
+    assert f"task own: its environment fails: RuntimeError: license lost (own.py, line {line}); expected" in error
 
 
 def test_an_environment_without_an_end_is_named(
@@ -159,6 +163,7 @@ def test_a_step_of_another_form_is_named(step: str, said: str, tmp_path: Path, c
     assert main(["fit", "--method", "random", "--task", str(path), "--out", str(tmp_path / "run")]) == 2
     error = capsys.readouterr().err
     assert f"task own: its environment fails: {said}" in error
+    assert "line" not in error  # the environment raises no error
     assert error.count("\n") == 1
     assert not (tmp_path / "run").exists()
 

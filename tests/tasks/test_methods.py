@@ -63,6 +63,13 @@ def test_a_method_runs_whole_without_a_model(name: str, task: Path, tmp_path: Pa
     rows = list(csv.DictReader((tmp_path / "best" / "scores.csv").open()))
     assert len(rows) == min(2, len(programs))
     assert (rows[0]["program"], float(rows[0]["score"])) == (best, dict(programs)[best])
+    with opened(folder) as (store, _):
+        crossed = [each.program for each in store.records().values() if each.program.operator == "crossover"]
+    for each in crossed[:1]:
+        capsys.readouterr()
+        assert main(["show", str(folder), "--program", each.id]) == 0
+        assert f"lineage: {each.id} (crossover with {', '.join(each.parents[1:])})" in capsys.readouterr().out
+    assert crossed or name not in ("forge", "revolve")
     for row in rows:
         assert float(row["score"]) == dict(programs)[row["program"]]
         text = " ".join((tmp_path / "best" / row["file"]).read_text().split())
