@@ -25,7 +25,7 @@ from grace_irl.cli.options import (
     mirrored,
 )
 from grace_irl.compare.settings import Comparison
-from grace_irl.config import METHOD, Config, DataConfig
+from grace_irl.config import METHOD, Config
 from grace_irl.errors import InputError
 from grace_irl.settings import Setting, declared
 
@@ -96,7 +96,7 @@ def compare(
     from grace_irl.compare.effects import require_effect_on_searches
     from grace_irl.compare.settings import Settings, comparison_of, key_of, told_apart
     from grace_irl.runs.acting import worded
-    from grace_irl.runs.config import method_named
+    from grace_irl.runs.config import config_of, method_named, with_settings
     from grace_irl.runs.effects import words
     from grace_irl.runs.folder import dated, reserved
     from grace_irl.work import Workplace
@@ -137,15 +137,18 @@ def compare(
             else:
                 searched = [each.partition("=")[2].strip(" \"'") for each in sets if key_of(each) == "method"]
                 searched = searched[-1:] or [method_named(config) if config else ""]
-                sets, more = told_apart(comparison_of(own).methods, sets, searched[0] or METHOD)
-                fit = worded(config, sets, flags, Config(data=DataConfig(held_out=0.0)))
+                method = searched[0] or METHOD
+                sets, more = told_apart(comparison_of(own).methods, sets, method)
+                base = with_settings(config_of(method)(), {"method": method, "data.held_out": 0.0})
+                fit = worded(config, sets, flags, base)
                 if not fit.data.files and not own["task"]:
                     raise InputError(
                         "no demonstrations; expected --demos PATH…, such as the folder that grace-irl example writes, "
                         "or --task for methods that need none"
                     )
-                settings = Settings(comparison_of({**own, "searches": more}), fit)
-                said = words(fit, config, sets, flags) | {key_of(each): f"--set {key_of(each)}" for each in more}
+                said = words(fit, config, sets, flags)
+                settings = Settings(comparison_of({**own, "searches": more, "given": tuple(sorted(said))}), fit)
+                said |= {key_of(each): f"--set {key_of(each)}" for each in more}
                 require_effect_on_searches(settings, said)
                 with nullcontext(out) if out is not None else reserved(lambda: dated("comparisons")) as folder:
                     compared = start(settings, folder, workers, progress, progress.note, workplace)

@@ -142,6 +142,9 @@ class Comparison(Section):
         flag="",
         unit="key=value",
     )
+    given: tuple[str, ...] = setting(
+        (), "Keys of settings that the user gave for all searches, also if it is the default of one.", flag=""
+    )
 
 
 @dataclass(frozen=True)
@@ -184,8 +187,12 @@ class Settings:
         if not is_read("expand.rounds", name):
             form = fit.expand.form if judged_by(name, self.comparison.task).needs.demonstrations else "auto"
             fit = fit.model_copy(update={"expand": ExpandConfig(trust=fit.expand.trust, form=form)})
-        usual = settings_of(fit.method)  # defaults of `fit` are not carried over to another method
-        given = {key: value for key, value in flat(fit).items() if key in known and value != usual[key].default}
+        usual, said = settings_of(fit.method), self.comparison.given
+        given = {  # defaults of `fit` are not carried over to another method, unless the user gave them
+            key: value
+            for key, value in flat(fit).items()
+            if key in known and (key in said or value != usual[key].default)
+        }
         shared = given | {"method": name}
         sets = [each for each in self.comparison.searches if key_of(each) in known and key_of(each) not in flat(fit)]
         return resolve(sets=sets, base=with_settings(config_of(name)(), shared))
@@ -397,6 +404,8 @@ def authorised_settings(
     if comparison.reward:  # Use the copy in the folder.
         comparison = comparison.model_copy(update={"reward": str((folder / "reward.py").absolute())})
     fit = authorised(settings.fit, str(folder), kept, sets, flags)
+    said = {*map(key_of, sets), *(key for key, value in flags.items() if value is not None)}
+    comparison = comparison.model_copy(update={"given": tuple(sorted(said.union(comparison.given)))})
     return Settings(comparison, resolve(sets=sets, flags=flags, base=fit))
 
 

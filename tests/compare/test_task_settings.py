@@ -181,6 +181,24 @@ def test_a_comparison_goes_on_with_its_own_task_and_settings(task: Path, tmp_pat
     assert found.search("eureka").own(EurekaConfig).rounds == 3
 
 
+@pytest.mark.usefixtures("failing")
+def test_every_search_has_the_stop_rules_that_it_has_alone(task: Path, tmp_path: Path) -> None:
+    """Its own defaults, or what the user gives, even if that is the default of another search."""
+    for words, plateaus in (
+        ([], (15, 15, None)),
+        (["--set", "stop.plateau=15"], (15, 15, 15)),
+        (["--set", "stop.plateau=7"], (7, 7, 7)),
+        (["--set", "stop.plateau=none"], (None, None, None)),
+    ):
+        folder = tmp_path / f"out{len(list(tmp_path.iterdir()))}"
+        command = ["compare", "--task", str(task), "--methods", "random,map-elites", *QUICK, *words]
+        assert main([*command, "--out", str(folder)]) == 1
+        found = read_settings(folder)
+        assert tuple(found.search(name).stop.plateau for name in ("grace", "map-elites", "random")) == plateaus
+    assert main(["compare", "--resume", str(folder), "--methods", "eureka", "--set", "eureka.samples=16"]) == 1
+    assert read_settings(folder).search("eureka").stop.plateau is None
+
+
 def test_settings_go_to_the_searches_that_have_them() -> None:
     sets = ("eureka.rounds=2", "search.population=7", "policy.train_steps=64", "model.temperature=0.5")
     shared, own = told_apart(("grace", "eureka", "random", "bc"), sets)
