@@ -331,9 +331,11 @@ def make(
     except gymnasium.error.DependencyNotInstalled as error:
         raise InputError(f"{environment_id}: {error}; install the extra, pip install 'grace-irl[rl]'") from None
     except (gymnasium.error.Error, ImportError, ValueError) as error:  # `module:Name-v0` may raise the last two
+        file = environment_id.rpartition(":")[2]
+        named = f", or the function of a file, such as {file}:make" if file.endswith(".py") else ""
         raise UnknownEnvironmentError(
             f"{environment_id}: no such environment ({error}); expected a Gymnasium id such as "
-            "BabyAI-GoToObj-v0 or Hopper-v5"
+            f"BabyAI-GoToObj-v0 or Hopper-v5{named}"
         ) from None
     view: StateView
     if is_grid:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+import gymnasium
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -142,6 +143,16 @@ class NetVecEnv(VecEnvWrapper):
         return observations, values.astype(np.float32), dones, infos
 
 
+class Unmonitored(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """A wrapper that leaves out `info["episode"]`, in which Stable-Baselines3 expects a `Monitor`'s dict."""
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Take one step."""
+        observation, reward, terminated, truncated, info = super().step(action)
+        info = {key: value for key, value in info.items() if key != "episode"} if "episode" in info else info
+        return observation, reward, terminated, truncated, info
+
+
 @contextmanager
 def learning_venv(
     make_env: Callable[[], Any], count: int, seed: int, pay: Pay = true_pay, gamma: float = 0.99
@@ -158,7 +169,7 @@ def learning_venv(
         gamma: the learner's discount.
     """
     set_random_seed(seed)
-    venv: VecEnv = DummyVecEnv([lambda: Monitor(make_env())] * count)
+    venv: VecEnv = DummyVecEnv([lambda: Monitor(Unmonitored(make_env()))] * count)
     try:
         venv = pay(venv, gamma)
         venv.seed(seed)

@@ -323,7 +323,7 @@ def _searched(
         on_change=parts.listener or (lambda _: None),
         on_best=keep,
         prefer=preference if preference else lambda order, _: order[0],
-        evaluations=(config.search.lag or 1) if parts.workplace.elsewhere else 1,  # other machines do the work
+        evaluations=_evaluations(config, parts),
     )
     try:
         reason = run_to_end(engine.run())
@@ -381,6 +381,16 @@ def _searched(
         audit=audit,
         front_rows=front_of(store, engine.records),
     )
+
+
+def _evaluations(config: Config, parts: Parts) -> int:
+    """The number of parallel evaluations, at most that of requests in flight (`Answering` has one per worker at least).
+
+    If other machines do the work, there are as many evaluations as requests. On this machine, `policy.trainings` may
+    be more than `sandbox.workers`.
+    """
+    ahead, trainings = config.search.lag or 1, getattr(getattr(config, "policy", None), "trainings", None) or 1
+    return ahead if parts.workplace.elsewhere else min(trainings, ahead)
 
 
 def _unchosen(store: Store, config: Config, problem: Problem) -> list[str]:

@@ -34,6 +34,7 @@ class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
         super().__init__(environment)
         self._task = task
         self._steps = 0
+        self._shape: tuple[int, ...] = ()
 
     def __getattr__(self, name: str) -> Any:
         """An attribute of the wrapped environment, for views that read it."""
@@ -49,7 +50,8 @@ class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
         """
         self._steps = 0
         try:
-            return super().reset(seed=seed, options=options)
+            observation, info = super().reset(seed=seed, options=options)
+            return self._alike(observation), info
         except Exception as error:
             raise self._named(error) from error
 
@@ -70,11 +72,36 @@ class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
             endless.says_how_to_go_on = True  # a resumed run would fail again
             raise endless
         try:
-            return _sound(super().step(action))
+            observation, *rest = _sound(super().step(action))
+            return self._alike(observation), *rest
         except Exception as error:
             if not (np.abs(np.asarray(action, np.float64)) < DIVERGED).all():
                 raise  # the policy has diverged on its reward
             raise self._named(error) from error
+
+    def close(self) -> None:
+        """Close the environment.
+
+        Raises:
+            InputError: the environment fails.
+        """
+        try:
+            super().close()
+        except Exception as error:
+            raise self._named(error) from error
+
+    def _alike(self, observation: Any) -> Any:
+        """The observation. If it and the first one are vectors, both have the same length.
+
+        Raises:
+            ValueError: a vector of another length.
+        """
+        shape = np.shape(observation) if isinstance(observation, np.ndarray) else ()
+        if len(shape) == 1:
+            self._shape = self._shape or shape
+            if shape != self._shape:
+                raise ValueError(f"an observation of {shape[0]} numbers, and the first one has {self._shape[0]}")
+        return observation
 
     def _named(self, error: Exception) -> GraceError:
         if isinstance(error, GraceError):

@@ -33,8 +33,8 @@ _PROGRAM = re.compile(r"[0-9a-f]{16}")
 _NAME = re.compile(rf"({SHORT}|{FULL})-[0-9]{{1,9}}")
 MODULES = "modules"
 """Part of a task's content with digests of the modules that the task names; missing if the task names no module."""
-WORDS = ("text", "scored", "shows_score")
-"""Parts of a task that only prompts contain. They affect no training."""
+WORDS = ("name", "text", "scored", "shows_score")
+"""Parts of a task that only prompts and messages contain. They affect no training."""
 _CODE = ("env", "score")  # parts of a task that may name a Python file
 
 
@@ -200,7 +200,7 @@ class RecordedTrainings:
         return len(self.trainings)
 
     def require(self, plan: TrainingPlan) -> None:
-        """Check that these trainings match the plan of a run. Parts of the task that only prompts contain may differ.
+        """Check that these trainings match the plan of a run. Words of the task (`WORDS`) may differ.
 
         Raises:
             InputError: there are no trainings and no failures, a training is missing, or something differs from the

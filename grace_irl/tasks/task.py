@@ -15,18 +15,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from grace_irl.demos.components import listed
 from grace_irl.demos.select_recipe import require_keys
 from grace_irl.demos.trajectory import Metadata
-from grace_irl.errors import InputError
+from grace_irl.errors import GraceError, InputError
 from grace_irl.pages import page
 from grace_irl.rl.actions import require_actions
-from grace_irl.rl.environments import is_adapter, make, module_of
+from grace_irl.rl.environments import UnknownEnvironmentError, is_adapter, make, module_of, quiet
 from grace_irl.rl.evaluation import Rollout
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
 from grace_irl.settings import problem_of
+from grace_irl.states.vector import VECTOR
 from grace_irl.tasks.fault import fault
 from grace_irl.tasks.recorded import MODULES, portable
 from grace_irl.toml import read_toml
@@ -134,15 +136,21 @@ class Task:
         """
         from grace_irl.tasks.environment import TaskEnvironment
 
+        beside = f" with [options] {dict(self.options)}" if self.options else ""
+        expected = f"an environment{', and [options] that it takes' if beside else ''}"
         try:
             environment, view = make(self.env, max_steps=self.max_steps or None, options=self.options)
-            return TaskEnvironment(environment, self.name), view
-        except TypeError as error:  # an option that the environment does not take
-            beside = f" with [options] {dict(self.options)}" if self.options else ""
+        except UnknownEnvironmentError as error:
+            if not beside:
+                raise
+            raise InputError(f"task {self.name}{beside}: {error}, and {expected}") from None
+        except GraceError:
+            raise
+        except Exception as error:  # an option that the environment does not take, or any value that it refuses
             raise InputError(
-                f"task {self.name}: {self.env}{beside} cannot be made: {error}; expected an environment"
-                f"{', and [options] that it takes' if beside else ''}"
-            ) from None
+                f"task {self.name}: {self.env}{beside} cannot be made: {fault(error)}; expected {expected}"
+            ) from error
+        return TaskEnvironment(environment, self.name), view
 
     @cached_property
     def metadata(self) -> Metadata:
@@ -150,20 +158,25 @@ class Task:
 
         Raises:
             InputError: the environment cannot be made, PPO cannot learn its actions, or the number of names does not
-                fit the states.
+                fit the states, as the view shows them after a reset.
         """
         environment, view = self.make()
+        found: Metadata = view.metadata
         with closing(environment):
             require_actions(environment.action_space)
-            shape = getattr(environment.observation_space, "shape", None)
-        found: Metadata = view.metadata
-        if self.fields and shape is None:
+            if not self.fields:
+                return found
+            with quiet():
+                observation, _ = environment.reset(seed=0)
+            states = view.state(environment, observation)
+        if found.kind != VECTOR.name:
             raise InputError(f"task {self.name}: {len(self.fields)} fields, and states are no vectors; expected none")
-        if self.fields and shape != (len(self.fields),):
+        if np.shape(states) != (len(self.fields),):
             raise InputError(
-                f"task {self.name}: {len(self.fields)} fields for states of shape {shape}; expected one for each number"
+                f"task {self.name}: {len(self.fields)} fields for states of shape {np.shape(states)}; expected one for "
+                "each number"
             )
-        return replace(found, fields=self.fields) if self.fields else found
+        return replace(found, fields=self.fields)
 
     @property
     def settings(self) -> Hyperparameters:
@@ -228,9 +241,9 @@ class Task:
 
     @property
     def code(self) -> dict[str, str]:
-        """SHA-256 of each Python file that the task names, by path."""
-        paths = {name.rpartition(":")[0] for name in (self.env, self.score) if ".py:" in name}
-        return {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in sorted(paths)}
+        """SHA-256 of each Python file that the task names, by path: that of the environment first, then of the score."""
+        paths = dict.fromkeys(name.rpartition(":")[0] for name in (self.env, self.score) if ".py:" in name)
+        return {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in paths}
 
     @property
     def modules(self) -> dict[str, str]:
@@ -340,8 +353,9 @@ def read_task(name: str) -> Task:
     else:
         path = Path(name)
         if path.suffix != ".toml" or not path.is_file():
+            found = f"a file without .toml at its end ({page('tasks')})" if path.is_file() else "no such file"
             raise InputError(
-                f"--task {name}: no such file; expected a file that ends in .toml, or one of {', '.join(shipped())}"
+                f"--task {name}: {found}; expected a file that ends in .toml, or one of {', '.join(shipped())}"
             )
     document = require_keys(read_toml(path, EXPECTED), TYPES, str(path))
     for key in ("env", "text", "score"):

@@ -168,6 +168,24 @@ def test_a_step_of_another_form_is_named(step: str, said: str, tmp_path: Path, c
     assert not (tmp_path / "run").exists()
 
 
+def test_an_observation_of_another_length_is_the_environments_fault(tmp_path: Path) -> None:
+    own_task(tmp_path)
+    shorter = "found = super().step(action)\n        return (found[0][: 4 - (self.steps > 40)], *found[1:])"
+    (tmp_path / "own.py").write_text(OWN.replace("return super().step(action)", shorter))
+    task = replace(TASK, env=f"{tmp_path / 'own.py'}:make")
+    with pytest.raises(InputError, match="ValueError: an observation of 3 numbers, and the first one has 4"):
+        judged(tmp_path / "run", UP, task)
+
+
+def test_an_environment_may_tell_of_episodes_what_it_likes(tmp_path: Path) -> None:
+    """Stable-Baselines3 expects its own dict there."""
+    own_task(tmp_path)
+    counted = "found = super().step(action)\n        return (*found[:4], {'episode': self.steps})"
+    (tmp_path / "own.py").write_text(OWN.replace("return super().step(action)", counted))
+    task = replace(TASK, env=f"{tmp_path / 'own.py'}:make", score="info:episode")
+    assert judged(tmp_path / "run", UP, task).score > 1
+
+
 @pytest.mark.parametrize("told", [None, True, np.bool_(0), np.array(False), 1])
 def test_success_may_be_told_in_several_forms(told: Any) -> None:
     environment, _ = Task("own", "CartPole-v1", "Balance.", "info:x").make()

@@ -320,3 +320,13 @@ def test_forge_ends_early_if_deeper_programs_bring_nothing(task: Path, tmp_path:
     assert rounds_of_forge(task, tmp_path / "all") == 3
     assert rounds_of_forge(task, tmp_path / "deeper", "--deeper", "1") == 1
     assert rounds_of_forge(task, tmp_path / "patience", "--patience", "2") == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trainings", [1, 2])
+def test_trainings_at_once_are_as_many_as_asked(trainings: int, task: Path, tmp_path: Path) -> None:
+    run = grace_irl.fit(method="random", programs=2, task=task, workers=1, trainings=trainings, out=tmp_path / "run")
+    begun = [path.stat().st_mtime for path in run.folder.glob("trainings/*/*/log.txt")]
+    ended = [path.stat().st_mtime for path in run.folder.glob("trainings/*/*/result.json")]
+    assert len(begun) == len(ended) == 2
+    assert (max(begun) < min(ended)) == (trainings == 2)

@@ -260,6 +260,13 @@ def test_the_task_is_the_same_wherever_it_lies(
         assert main(words) == 0
 
 
+@pytest.mark.usefixtures("untrained")
+def test_the_file_of_the_task_may_have_another_name(small: Path, tmp_path: Path) -> None:
+    shutil.copy(small / "own.py", tmp_path / "own.py")
+    task = Path(shutil.copy(small / "pole.toml", tmp_path / "other.toml"))
+    assert main(replay(small, tmp_path / "x", FLAG, source="a.jsonl", task=task)) == 0
+
+
 def changed(small: Path, path: Path, change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> Path:
     """The small recording with changed lines about trainings; None leaves a line out."""
     lines = []

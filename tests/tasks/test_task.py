@@ -218,12 +218,82 @@ def test_code_beside_the_file_is_found_from_anywhere(tmp_path: Path, monkeypatch
     assert read_task(file).code != before
 
 
+def test_a_task_with_code_in_two_folders_may_move(tmp_path: Path) -> None:
+    """The order of the digests does not follow the names of the folders."""
+    (tmp_path / "envs").mkdir()
+    (tmp_path / "envs" / "own.py").write_text(
+        "import gymnasium\ndef make():\n    return gymnasium.make('CartPole-v1')\n"
+    )
+    digests = []
+    for name in ("tasks", "a-tasks"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "scores.py").write_text("def score(rollout):\n    return 7\n")
+        file = written(tmp_path / name, 'env = "../envs/own.py:make"\ntext = "x"\nscore = "scores.py:score"\n')
+        digests.append(read_task(file).digest)
+    assert digests[0] == digests[1]
+
+
 def test_a_number_of_info_has_to_be_finite() -> None:
     episode = Rollout(random_episodes(read_task("snake"), 1)[0], 0.0, final={"g": float("nan")})
     with pytest.raises(InputError, match="expected a finite number"):
         Task("t", "CartPole-v1", "Balance.", "info:g").scorer()(episode)
 
 
-def test_options_that_an_environment_does_not_take() -> None:
-    with pytest.raises(InputError, match=r"task t: CartPole-v1 with \[options\] .*foo"):
-        Task("t", "CartPole-v1", "Balance.", "info:x", options={"foo": 3}).make()
+@pytest.mark.parametrize(
+    ("env", "options", "said"),
+    [
+        ("CartPole-v1", {"foo": 3}, r"CartPole-v1 with \[options\] .*foo"),
+        ("Reacher-v5", {"frame_skip": 0}, r"with \[options\] .*frame_skip.* cannot be made: .*Error"),
+        ("Reacher-v5", {"xml_file": "nosuch.xml"}, "cannot be made: OSError: .*nosuch.xml"),
+        ("MiniGrid-DoorKey-5x5-v0", {"size": 2}, "cannot be made: AssertionError"),
+        (
+            "CartPole-v1",
+            {"max_episode_steps": 0},
+            r"with \[options\] .*; expected .*, and an environment, and \[option",
+        ),
+        ("own.py", {}, "no such environment .* or the function of a file, such as own.py:make"),
+    ],
+)
+def test_environments_that_cannot_be_made(env: str, options: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        Task("t", env, "Balance.", "info:x", options=options).make()
+
+
+CORNER = """
+import gymnasium
+from dataclasses import replace
+from grace_irl.demos.trajectory import Metadata
+from grace_irl.rl.environments import FunctionView
+
+
+class Leaving(gymnasium.Wrapper):
+    def close(self):
+        raise RuntimeError("the door sticks")
+
+
+def make():
+    return gymnasium.make("CartPole-v1"), FunctionView(Metadata("vector"), of=lambda env, seen: seen[:2])
+
+
+def leave():
+    return Leaving(gymnasium.make("CartPole-v1"))
+"""
+
+
+def test_names_are_those_of_the_states_that_a_view_shows(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(CORNER)
+
+    def named(*names: str) -> Task:
+        return Task("t", f"{tmp_path / 'own.py'}:make", "Balance.", "info:x", fields=names)
+
+    assert named("x", "velocity").metadata.fields == ("x", "velocity")
+    with pytest.raises(InputError, match=r"4 fields for states of shape \(2,\)"):
+        _ = named("x", "velocity", "angle", "angular velocity").metadata
+
+
+def test_an_environment_that_fails_at_its_end_is_named(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(CORNER)
+    with pytest.raises(
+        InputError, match=r"task t: its environment fails: RuntimeError: the door sticks \(own.py, line"
+    ):
+        _ = Task("t", f"{tmp_path / 'own.py'}:leave", "Balance.", "info:x").metadata
