@@ -159,7 +159,8 @@ def _panel(others: Sequence[Scored], config: Config) -> Panel:
 
 
 def _width(config: Config) -> int:
-    return config.own(MapElitesSettings).first
+    settings = config.own(MapElitesSettings)
+    return min(settings.first, settings.programs)
 
 
 def _course(config: Config) -> Course:

@@ -418,10 +418,8 @@ def _nothing(folder: Path, calls: int, answers: int, reason: str, again: str) ->
     flag = f"--{reason.partition(':')[0].replace('_', '-')}"
     found = f"{folder}: no proposal before a limit was reached ({reason})"
     if answers:
-        found = (
-            f"{folder}: a limit was reached ({reason}) when the first program needed another call; the "
-            f"{answers} answers so far are saved"
-        )
+        why = "before the first program was judged" if flag == "--max-seconds" else "when the first program needed more"
+        found = f"{folder}: a limit was reached ({reason}) {why}; the {answers} answers so far are saved"
     elif flag == "--max-seconds":
         found = (
             f"{folder}: the time was up before the first proposal ({reason}); expected time to read demonstrations or "

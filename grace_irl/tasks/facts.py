@@ -69,7 +69,9 @@ def _action(space: Any, episode: Trajectory) -> str:
     shape = () if episode.actions is None else episode.actions.shape[1:]
     if not shape:
         count, start = getattr(space, "n", None), int(getattr(space, "start", 0))
-        return "a number" if count is None else f"a whole number from {start} to {start + int(count) - 1}"
+        if count is None:
+            return f"a number from {float(space.low):g} to {float(space.high):g}"
+        return f"a whole number from {start} to {start + int(count) - 1}"
     found, counts = f"a numpy array of float64 with shape {shape}", value_counts(space)
     low, high = (space.low, space.high) if counts is None else (np.zeros_like(counts), counts - 1)
     whole = "" if counts is None else "whole numbers "

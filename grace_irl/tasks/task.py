@@ -241,7 +241,7 @@ class Task:
 
     @property
     def code(self) -> dict[str, str]:
-        """SHA-256 of each Python file that the task names, by path: that of the environment first, then of the score."""
+        """SHA-256 of each Python file that the task names, by path. The file of the environment comes first."""
         paths = dict.fromkeys(name.rpartition(":")[0] for name in (self.env, self.score) if ".py:" in name)
         return {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in paths}
 

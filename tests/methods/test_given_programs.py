@@ -29,9 +29,19 @@ def test_a_run_may_start_from_as_many_programs_as_name_no_parents(name: str) -> 
     assert [request.index for request in first] == [*range(len(first))]
 
 
-@pytest.mark.parametrize("sets", [["tree.programs=2", "tree.first=4"], ["tree.programs=4", "tree.first=2"]])
-def test_a_tree_of_fewer_programs_than_first_ones_begins_with_fewer(sets: list[str]) -> None:
-    assert METHODS["rf-agent"].width(resolve(sets=sets, flags={"method": "rf-agent"})) == 2
+@pytest.mark.parametrize(
+    ("name", "sets"),
+    [
+        ("rf-agent", ["tree.programs=2", "tree.first=4"]),
+        ("rf-agent", ["tree.programs=4", "tree.first=2"]),
+        ("map-elites", ["map_elites.programs=2", "map_elites.first=4"]),
+    ],
+)
+def test_a_search_of_fewer_programs_than_first_ones_begins_with_fewer(name: str, sets: list[str]) -> None:
+    config = resolve(sets=sets, flags={"method": name})
+    search, reply = METHODS[name].search(config), by_index(lambda index: -1 / (index + 1))
+    first = [*takewhile(lambda request: not request.parents, drive(search, reply, most=40).requests)]
+    assert METHODS[name].width(config) == len(first) == 2
 
 
 def test_a_tree_without_children_is_refused() -> None:

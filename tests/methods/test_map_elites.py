@@ -92,13 +92,13 @@ def test_with_a_model(tmp_path: Path, capsys: Capture) -> None:
     model = Model()
     with ChatServer(answer=model) as server:
         asked = ["fit", "--demos", tmp_path / "set.parquet", "--method", "map-elites", "--llm-url", server.url]
-        own = ["--programs", "12", "--first-programs", "4", "--samples-per-call", "2", "--answer-format", "code"]
+        own = ["--programs", "24", "--first-programs", "4", "--samples-per-call", "2", "--answer-format", "code"]
         estimate = done(capsys, *asked, *own, "--estimate")
-        assert (estimate["most"]["programs"], set(estimate["prompts"])) == (12, {"initialise", "mutate", "repair"})
+        assert (estimate["most"]["programs"], set(estimate["prompts"])) == (24, {"initialise", "mutate", "repair"})
         assert not server.payloads
         run = tmp_path / "run"
         found = done(capsys, *asked, *own, *ENDLESS, "--out", run)
-    assert found["calls"] == 12
+    assert found["calls"] == 24
     asked_for = [operator for operator, _, _ in requests(run)]
     assert asked_for[:4] == ["initialise"] * 4
     assert asked_for[4:].count("mutate") >= 6  # others only while no program runs: a fast server gets no more at once

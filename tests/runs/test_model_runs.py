@@ -358,7 +358,7 @@ def test_a_limit_before_the_first_program_is_complete_is_not_a_limit_before_the_
     broken = SOURCE.format(index=0, threshold=0.5).replace("self.extra_info = extra_info", "self.extra_info = missing")
     with (
         ChatServer(answer=lambda _: f"A threshold.\n\n```python\n{broken}```\n") as server,
-        pytest.raises(GraceError, match=r"first program needed another call; the .* --max-tokens N") as told,
+        pytest.raises(GraceError, match=r"first program needed more; the .* --max-tokens N") as told,
     ):
         run_with(server, tmp_path / "run", **{"stop.max_tokens": 1, "model.concurrency": 1})
     assert "no proposal" not in str(told.value)

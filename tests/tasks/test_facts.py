@@ -72,6 +72,7 @@ def test_a_prompt_says_what_states_actions_and_episodes_are(task: Task, states: 
 @pytest.mark.parametrize(
     ("space", "form"),
     [
+        ("Box(-2, 0.5, (), np.float32)", "a number from -2 to 0.5."),
         ("Box(np.float32([0, -1]), np.float32([1, 1]))", "(2,), action[0] from 0 to 1, action[1] from -1 to 1."),
         ("MultiDiscrete([3, 2])", "(2,), whole numbers: action[0] from 0 to 2, action[1] from 0 to 1."),
         ("MultiDiscrete([3, 3])", "(2,), whole numbers from 0 to 2."),
@@ -80,7 +81,7 @@ def test_a_prompt_says_what_states_actions_and_episodes_are(task: Task, states: 
     ],
 )
 def test_a_prompt_tells_the_range_of_each_number_of_an_action(space: str, form: str, tmp_path: Path) -> None:
-    end = f"action is a numpy array of float64 with shape {form}"
+    end = f"action is {'a numpy array of float64 with shape ' if form.startswith('(') else ''}{form}"
     assert facts_of(lamp(tmp_path, actions=space)).states.endswith(end)
 
 

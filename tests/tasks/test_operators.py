@@ -48,6 +48,7 @@ def test_a_repair_asks_for_the_program_that_the_task_needs(sees: str, contract: 
     assert "Balance a pole." in prompt.system
     assert contract in prompt.system
     assert "def terms_fn" in prompt.system
+    assert ("not only at the action" in prompt.system) == (sees == "transition")
     assert "demonstrations" not in prompt.system + prompt.user
     assert "abs(float(next_state[2]))" in prompt.user
     assert "IndexError: index 9 is out of bounds" in prompt.user
