@@ -115,7 +115,7 @@ class Watching:
         """
         if self._keeps and steps >= self._keeps[0]:
             self._keeps = [point for point in self._keeps if point > steps]
-            self._kept.append(Kept(steps, deepcopy(policy)))
+            self._kept.append(Kept(steps, _copy(policy)))
         if self._points and steps >= self._points[0]:
             self._points = [point for point in self._points if point > steps]
             self._show(steps, policy)
@@ -133,3 +133,12 @@ class Watching:
     def _show(self, steps: int, policy: Policy) -> None:
         self._shown = steps
         self._watch(steps, policy)
+
+
+def _copy(policy: Policy) -> Policy:
+    """A deep copy of a policy, without the distribution of its last actions.
+
+    After an update, the tensors of this distribution belong to a graph, and torch does not copy them.
+    """
+    last = getattr(getattr(policy, "action_dist", None), "distribution", None)
+    return deepcopy(policy, {id(last): None} if last is not None else {})

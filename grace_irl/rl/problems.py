@@ -47,8 +47,9 @@ def make_problem(
         settings: settings of PPO; None: those of the environment (`hyperparameters`).
         horizon: steps of every episode, if all episodes have the same length (`grace_irl.rl.horizon`); 0 if episodes
             keep their own lengths.
-        watches: number of calls of a method's callback (`Watch`) during training.
-        keeps: environment steps after which a method keeps a copy of its policy.
+        watches: number of calls of a method's callback (`Watch`) during training, but at most one for each rollout.
+        keeps: environment steps after which a method keeps a copy of its policy. Numbers within the first rollout are
+            left out, because no learner has updated its policy there.
         device: torch device; "auto" is a GPU if there is one and the observer's networks gain from it.
         log: folder for the methods' logs; None: no logs.
 
@@ -77,8 +78,8 @@ def make_problem(
         num_envs=settings.n_envs,
         gamma=settings.gamma,
         norm_reward=settings.norm_reward,
-        watches=watches,
-        keeps=keeps,
+        watches=max(1, min(watches, steps // settings.rollout)),
+        keeps=tuple(each for each in keeps if each >= settings.rollout),
         horizon=horizon,
         log=log,
     )

@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("stable_baselines3")
 
 import gymnasium
+import torch
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Tuple
 
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
@@ -21,6 +22,8 @@ from grace_irl.errors import InputError
 from grace_irl.rl import environments
 from grace_irl.rl.curve import Watching
 from grace_irl.rl.episodes import expert_episodes
+from grace_irl.rl.hyperparameters import hyperparameters
+from grace_irl.rl.learning import learn_on, true_pay
 from grace_irl.rl.method import PolicyProblem, Trained
 from grace_irl.rl.observed import acts_continuously
 from grace_irl.rl.problems import ends_early, length_warnings, make_problem
@@ -225,7 +228,7 @@ def test_a_problem_needs_positive_numbers(name: str) -> None:
 
 def test_a_policy_is_shown_at_even_distances_and_once_at_the_end() -> None:
     seen: list[int] = []
-    watching = Watching(problem(100, watches=4), lambda steps, policy: seen.append(steps))
+    watching = Watching(replace(problem(100), watches=4), lambda steps, policy: seen.append(steps))
     policy: Any = object()
     for steps in range(7, 112, 7):  # the last rollout ends at 112 steps
         watching.at(steps, policy)
@@ -234,7 +237,7 @@ def test_a_policy_is_shown_at_even_distances_and_once_at_the_end() -> None:
     watching.end(112, policy)
     assert seen == [28, 56, 77, 112]
     assert watching.kept == ()
-    jumps = Watching(problem(100, watches=4), lambda steps, policy: seen.append(-steps))
+    jumps = Watching(replace(problem(100), watches=4), lambda steps, policy: seen.append(-steps))
     jumps.at(80, policy)  # three points at once
     jumps.at(99, policy)
     jumps.at(100, policy)
@@ -242,9 +245,16 @@ def test_a_policy_is_shown_at_even_distances_and_once_at_the_end() -> None:
     assert seen[4:] == [-80, -100]
 
 
+def test_no_policy_is_shown_or_kept_before_its_first_update() -> None:
+    """PPO updates a policy after 8 x 256 steps here."""
+    for steps, watches in ((1_000, 1), (4_095, 1), (4_096, 2), (100_000, 10)):
+        assert problem(steps, watches=10, keeps=(2_047, 2_048)).watches == watches
+    assert problem(4_096, keeps=(2_047, 2_048, 4_000)).keeps == (2_048, 4_000)
+
+
 def test_copies_of_a_policy_are_kept_on_the_way_and_learn_no_more() -> None:
     policy: Any = {"weight": 0}
-    watching = Watching(problem(100, watches=1, keeps=(30, 40, 90)), lambda steps, policy: None)
+    watching = Watching(replace(problem(100), keeps=(30, 40, 90)), lambda steps, policy: None)
     for steps in (7, 35, 50, 95):
         policy["weight"] = steps
         watching.at(steps, policy)
@@ -252,3 +262,18 @@ def test_copies_of_a_policy_are_kept_on_the_way_and_learn_no_more() -> None:
     assert [(each.steps, each.policy) for each in watching.kept] == [
         *((35, {"weight": 35}), (50, {"weight": 50}), (95, {"weight": 95})),
     ]
+
+
+@pytest.mark.parametrize("environment", ["CartPole-v1", "Pendulum-v1"])
+def test_a_policy_is_copied_right_after_its_update(environment: str) -> None:
+    """Then the distribution of its last actions belongs to the update's graph, which torch does not copy."""
+    settings = replace(hyperparameters(environment, "vector"), n_envs=2, n_steps=16, batch_size=16)
+    made = Demonstrations(environments.make(environment)[1].metadata, ())
+    short = make_problem(made, lambda: environments.make(environment), 96, settings=settings, keeps=(32, 64))
+    trained = learn_on(short, 0, true_pay, lambda steps, policy: None)
+    first, second = trained.kept
+    assert (first.steps, second.steps) == (32, 64)
+    policies: list[Any] = [first.policy, second.policy]
+    assert not torch.equal(*(each.action_net.weight for each in policies))
+    for each in policies:
+        each.predict(each.observation_space.sample())
