@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 LIMIT = 1e300
 """Bound on scores. Somebody else's run may state any number."""
+OFTEN_LESS = "Fresh trainings often score less."
 RECORDED = "The scores were taken from a recording, and not trained here."
 
 T = TypeVar("T")
@@ -113,7 +114,7 @@ class PolicyAccount(Account):
     progress = columns[:2]
     drawn = "score"
     made = "designed for a task"
-    note = "The score of a policy that was trained on the reward during the search. Fresh trainings often score less."
+    note = f"The score of a policy that was trained on the reward during the search. {OFTEN_LESS}"
 
     def verdict(self, evaluation: Evaluation) -> str:
         """See `Account`."""
@@ -130,8 +131,8 @@ class PolicyAccount(Account):
         beside = f"; random actions: {shown(chance)}" if chance is not None and better else ""
         return (
             f"A policy that was trained on the reward scores {shown(evaluation.score)} on task {known.task} "
-            f"({which}, {'one training' if count == 1 else f'mean of {count} trainings'} in the search{beside})."
-            f"{remarks}"
+            f"({which}, {'one training' if count == 1 else f'mean of {count} trainings'} in the search{beside}). "
+            f"{OFTEN_LESS}{remarks}"
         )
 
     def remarks(self, evaluation: Evaluation) -> list[str]:
@@ -149,7 +150,11 @@ class PolicyAccount(Account):
     def facts(self, evaluation: Evaluation, settings: Mapping[str, object]) -> list[tuple[str, str]]:
         """See `Account`."""
         known = Trained.of(evaluation)
-        which, chance = f"{settings.get('policy.checkpoint')} evaluation of its training", known.chance
+        steps = max((run.curve[-1].steps for run in known.runs if run.curve), default=0)
+        trained = f"training of {steps:,} steps" if steps else "training"
+        several = f"each of {len(known.runs)} trainings of {steps:,} steps; their mean"
+        which, chance = f"{settings.get('policy.checkpoint')} evaluation of ", known.chance
+        which += several if len(known.runs) > 1 else f"its {trained}"
         if not known.runs and evaluation.message:
             which = f"no full training: {evaluation.message}"
         return [

@@ -172,7 +172,8 @@ def test_the_last_evaluation_counts_if_asked(up: tuple[Path, Evaluation]) -> Non
     found = judged(up[0], UP, seeds=2, checkpoint="last")
     assert found.score == found.metrics["last"] == up[1].metrics["last"]
     account, settings = PolicyAccount(), {"policy.task": "tiny", "policy.checkpoint": "last"}
-    assert "(last evaluation of its training)" in dict(account.facts(found, settings))["score"]
+    said = dict(account.facts(found, settings))["score"]
+    assert "(last evaluation of each of 2 trainings of 256 steps; their mean)" in said
     assert "(last evaluation, mean of 2 trainings in the search; random actions: 20)" in account.verdict(found)
     assert "(best evaluation, mean of 2 trainings in the search; random actions: 20)" in account.verdict(up[1])
 
@@ -266,7 +267,7 @@ def test_a_short_training_with_a_floor_saves_the_full_one(tmp_path: Path) -> Non
     assert known["task"] == "mine/line.toml"
     assert "no full training: score" in known["score"]
     low = judged(tmp_path, UP, replace(task, floor=1.0))
-    assert "(best evaluation of its training)" in dict(account.facts(low, settings))["score"]
+    assert "(best evaluation of its training of 256 steps)" in dict(account.facts(low, settings))["score"]
     assert low.score == low.metrics["best"]
     assert low.metrics["steps"] == 128 + 256
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed")
 
+from grace_irl.cli import main
 from grace_irl.errors import InputError
 from grace_irl.rl.evaluation import Rollout
 from grace_irl.rl.rollouts import play
@@ -297,3 +299,21 @@ def test_an_environment_that_fails_at_its_end_is_named(tmp_path: Path) -> None:
         InputError, match=r"task t: its environment fails: RuntimeError: the door sticks \(own.py, line"
     ):
         _ = Task("t", f"{tmp_path / 'own.py'}:leave", "Balance.", "info:x").metadata
+
+
+@pytest.mark.slow
+def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text()
+    example = page.partition("A whole example")[2].partition("The function gets")[0]
+    python, toml, shell = (block.partition("```")[0] for block in re.split(r"```(?:python|toml|sh)\n", example)[1:])
+    (tmp_path / "tank.py").write_text(python)
+    (tmp_path / "tank.toml").write_text(toml.replace("steps = 20480", "steps = 2048"))
+    monkeypatch.chdir(tmp_path)
+    fit, compare = (shlex.split(line.partition("#")[0])[1:] for line in shell.strip().splitlines())
+    assert main([*fit[:-2], "--out", "runs/tank", "--rounds", "1", "--round-programs", "2"]) == 0
+    assert "state[" in Path("runs/tank/reward.py").read_text()
+    pytest.importorskip("imitation", reason="not installed: pip install --no-deps imitation==1.0.1")
+    assert main([*compare, "--steps", "2048", "--seeds", "1", "--out", "out"]) == 0
+    table = Path("out/table.md").read_text()
+    assert "| grace | 1 |" in table
+    assert "| ppo-true | 1 |" in table
