@@ -28,9 +28,12 @@ def print_estimate(estimate: Estimate, *, as_json: bool) -> None:
         print_json(vars(estimate) | totals | label)
         return
     out = console()
-    say(f"proposer {estimate.proposer}, model {estimate.model or 'not known'}")
-    out.print(_prompts(estimate))
-    out.print(_totals(estimate))
+    if estimate.prompts:
+        say(f"proposer {estimate.proposer}, model {estimate.model or 'not known'}")
+        out.print(_prompts(estimate))
+        out.print(_totals(estimate))
+    else:
+        say(f"proposer {estimate.proposer}")
     for cap in estimate.caps:
         say(_cap(cap))
     if estimate.judged:
@@ -80,8 +83,10 @@ def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
         print_source(out, run.reward_path.read_text(encoding="utf-8"))
         for figures in account.figures(best.evaluation):
             out.print(table_of(figures))
+        verdict = account.verdict(best.evaluation)
         for remark in account.remarks(best.evaluation):
-            say(remark)
+            if remark not in verdict:
+                say(remark)
         if len(run.front_rows) > 1 and run.front_rows[0].auc is not None:
             out.print(table_of(front_figures(run.front_rows)))
         tried = f"{run.programs} programs in {run.calls} answers, generations complete: {run.generations}"
@@ -89,7 +94,7 @@ def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
             tried += f", {run.tokens} tokens" + (f" for {run.cost:.4g}" if run.cost else "")
             tried += " in all searches" if run.rounds else ""
         say(f"{tried}, {run.seconds:.1f} s of search; ended by {run.reason}")
-        say(account.verdict(best.evaluation))
+        say(verdict)
         if run.rounds:
             out.print(rounds_table(run.rounds))
         if run.rest is not None:

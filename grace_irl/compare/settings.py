@@ -143,7 +143,7 @@ class Comparison(Section):
         unit="key=value",
     )
     given: tuple[str, ...] = setting(
-        (), "Keys of settings that the user gave for all searches, also if it is the default of one.", flag=""
+        (), "Keys of settings that the user gave for all searches, even with the default of one search.", flag=""
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -83,8 +84,10 @@ def require_keys(table: object, types: Mapping[str, type], where: str) -> dict[s
         raise InputError(f"{where}: {reprlib.repr(table)}; expected a table")
     for key, value in table.items():
         if key not in types or not _is(value, types[key]):
+            close = difflib.get_close_matches(key, types, 1) if key not in types else []
+            meant = f"did you mean {close[0]}? " if close else ""
             raise InputError(
-                f"{where}: {key[:80]} = {reprlib.repr(value)}; expected the keys "
+                f"{where}: {key[:80]} = {reprlib.repr(value)}; {meant}expected the keys "
                 + ", ".join(
                     f"{name} ({'list of str' if kind is list else kind.__name__})" for name, kind in types.items()
                 )

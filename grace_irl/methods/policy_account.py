@@ -106,8 +106,8 @@ class PolicyAccount(Account):
 
     score = "score"
     columns = (
-        Column("best", "best"),
-        Column("last", "last"),
+        Column("best", "best evaluation"),
+        Column("last", "last evaluation"),
         Column("success", "success"),
         Column("length", "length", digits=1),
     )

@@ -46,7 +46,10 @@ class Database:
         """
         require_plain_database(path)
         if not create and not path.is_file():
-            raise InputError(f"{path.parent}: no {path.name} in it; expected the folder of a run")
+            compared = (path.parent / "compare.toml").is_file()
+            found = "a comparison, whose results are in its table.md" if compared else f"no {path.name} in it"
+            below = ", such as those in its jobs/*/fit" if compared else ""
+            raise InputError(f"{path.parent}: {found}; expected the folder of a run{below}")
         self.path = path
         self._lock = threading.RLock()
         self._open = False  # while False, `__init__` handles database errors itself

@@ -110,7 +110,7 @@ class Estimate:
     """The estimate of a run.
 
     Attributes:
-        proposer: "llm" or "manual".
+        proposer: "llm" or "manual"; another name if no model is asked, and policies judge programs.
         model: the model's name; "" if unknown.
         samples: number of answers per call.
         prompts: sizes of prompts, by operator.
@@ -151,10 +151,10 @@ def estimated(config: Config) -> Estimate:
     course = method_of(config).course(config)
     if name not in ("llm", "manual"):
         proposers.kind(name)
-        counted = course is not None and tasked and not flat(config).get("policy.recorded_scores")
-        trained = f"{_trainings(config, sum(each.programs for each in course.typical))}; " if course and counted else ""
+        if course is not None and tasked and not flat(config).get("policy.recorded_scores"):
+            return _without_model(config, course)
         raise InputError(
-            f"--estimate with proposer {name!r}, which asks no model: no tokens, no cost; {trained}"
+            f"--estimate with proposer {name!r}, which asks no model: no tokens, no cost; "
             "expected --llm-url URL, --proposer llm (no server is needed) or --proposer manual"
         )
     if course is None:
@@ -202,6 +202,27 @@ def estimated(config: Config) -> Estimate:
         notes=tuple(notes),
         label=labelling.choice,
         judged=method_of(config).needs.demonstrations,
+    )
+
+
+def _without_model(config: Config, course: Course) -> Estimate:
+    """The estimate of a run with a task and without a model: its programs and their trainings."""
+    typical, most = (sum(each.programs for each in phases) for phases in (course.typical, course.most))
+    usual, longest = (Total(count, 0, 0, 0, 0, 0.0) for count in (typical, most))
+    return Estimate(
+        proposer=config.proposer.name,
+        model="",
+        samples=1,
+        prompts={},
+        answer_typical=0,
+        answer_most=0,
+        typical=usual,
+        most=longest,
+        caps=_caps(config.stop, usual, longest, 1),
+        assumptions=(),
+        notes=(f"no model is asked: no tokens, no cost; {_trainings(config, typical)}",),
+        label=RuleChoice("all", "a task judges programs"),
+        judged=False,
     )
 
 

@@ -67,7 +67,7 @@ class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
         if self._steps > ENDLESS:
             endless = InputError(
                 f"task {self._task}: an episode has not ended after {ENDLESS:,} steps; expected an environment whose "
-                "episodes end: begin a new run with max_steps in [training]"
+                "episodes end: set max_steps in [training], for a new run"
             )
             endless.says_how_to_go_on = True  # a resumed run would fail again
             raise endless

@@ -56,7 +56,7 @@ def test_a_recipe(tmp_path: Path) -> None:
         ("file = [1]", "file 1: 1; expected a table"),
         ("[[file]]\nout = '../a.parquet'", "expected the name of a file in the set's folder"),
         ("[[file]]\nout = '/tmp/a.parquet'", "expected the name of a file in the set's folder"),
-        ("[[file]]\nout = 'a'\ngaol = 'x'", "file 1: gaol = 'x'; expected the keys out (str)"),
+        ("[[file]]\nout = 'a'\ngaol = 'x'", "file 1: gaol = 'x'; did you mean goal? expected the keys out (str)"),
         ("[[file]]\nout = 'a'\npackage = 'x'", "package = 'x'; expected the keys"),
         ("[[file]]\nout = 'a'\npackage = [1]", "package = [1]; expected the keys"),
         ("[[file]]\nout = 'a'\nsample = 1.5", "sample = 1.5; expected the keys"),

@@ -96,7 +96,10 @@ def test_what_random_actions_score_stands_beside_the_score() -> None:
     known = {"task": "pole", "runs": runs, "checkpoint": "best"}
     one, other = (trained_on({**known, "random": chance}).evaluation for chance in (0.25, 0.5))
     account = PolicyAccount()
-    assert account.verdict(one).endswith("(best evaluation, one training in the search; random actions: 0.25).")
+    said = account.verdict(one)
+    assert said.endswith(
+        "(best evaluation, one training in the search; random actions: 0.25). Fresh trainings often score less."
+    )
     assert account.cautions(one) == []
     assert account.cautions(other) == ["That is no better than random actions, which score 0.5."]
     assert ("random", "random actions score 0.25") in account.facts(one, {})

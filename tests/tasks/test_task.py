@@ -105,6 +105,8 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
         ("", "no 'env'"),
         (WHOLE.replace('text = "Balance."', 'text = " "'), "no 'text'"),
         (WHOLE + "more = 1\n", "more = 1"),
+        (WHOLE + 'feilds = ["x"]\n', "did you mean fields? expected the keys env (str)"),
+        (WHOLE + "[training]\nstep = 9\n", "[training]: step = 9; did you mean steps?"),
         (WHOLE + 'sees = "all"\n', "sees = 'all'"),
         (WHOLE + "[training]\nsteps = 0\n", "steps = 0"),
         (WHOLE + '[training]\nsteps = "many"\n', "'many'"),

@@ -29,6 +29,7 @@ from grace_irl.config import Config, DataConfig, ExpandConfig
 from grace_irl.contents import require_no_links
 from grace_irl.demos.label_rule import with_rule
 from grace_irl.errors import GraceError, InputError
+from grace_irl.methods.registry import task_named
 from grace_irl.rl.environments import without_folder
 from grace_irl.runs import acting, proposers
 from grace_irl.runs import fit as fits
@@ -88,7 +89,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts(), learn
         Interrupted: Ctrl-C. All results are saved.
     """
     if out is None:
-        with reserved(lambda: default_folder(next(iter(config.data.files), ""))) as folder:
+        with reserved(lambda: default_folder(next(iter(config.data.files), "") or task_named(config))) as folder:
             return start(config, folder, parts, learner)
     if not config.expand.rounds:
         return fits.start(config, out, parts)
