@@ -10,6 +10,7 @@ from grace_irl.config import Config
 from grace_irl.methods.registry import method_of, task_named
 from grace_irl.propose.briefing import neutral_names
 from grace_irl.report.evidence import SIDES
+from grace_irl.report.task import task_facts
 from grace_irl.runs.budget import Prices, Spending, spending
 from grace_irl.runs.config import flat
 from grace_irl.runs.provenance import data_digest, short
@@ -80,7 +81,18 @@ def account(store: Store, config: Config, environment: str) -> RunAccount:
         parts=tuple(_parts(store.trajectories())),
         facts=tuple(_facts(store, config, spent, environment, events)),
         ending=_ending(events),
-        notes=tuple((time, detail) for time, kind, detail in events if kind == "note")[-NOTES:],
+        notes=_notes(events)[-NOTES:],
+    )
+
+
+def _notes(events: Sequence[tuple[str, str, str]]) -> tuple[tuple[str, str], ...]:
+    """Messages with the time of the first one of each. A run that is resumed repeats those about its beginning."""
+    times: dict[str, list[str]] = {}
+    for time, kind, detail in events:
+        if kind == "note":
+            times.setdefault(detail, []).append(time)
+    return tuple(
+        (found[0], f"{detail} ({len(found)} times)" if found[1:] else detail) for detail, found in times.items()
     )
 
 
@@ -111,7 +123,7 @@ def _facts(
     model = f", model {config.model.name}" if config.model.name else ""
     log_pi = flat(config).get("fitness.log_pi") if method_of(config).needs.demonstrations else ""
     facts = [
-        ("environment", environment),
+        *(task_facts(store.folder, config) if task_named(config) else [("environment", environment)]),
         ("tasks", _tasks(store.trajectories(), prompted=config.proposer.name in ("llm", "manual"))),
         (
             "positive states",

@@ -28,7 +28,6 @@ from grace_irl.rl.environments import UnknownEnvironmentError, is_adapter, make,
 from grace_irl.rl.evaluation import Rollout
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
 from grace_irl.settings import problem_of
-from grace_irl.states.vector import VECTOR
 from grace_irl.tasks.fault import fault
 from grace_irl.tasks.recorded import MODULES, portable
 from grace_irl.toml import read_toml
@@ -169,7 +168,7 @@ class Task:
             with quiet():
                 observation, _ = environment.reset(seed=0)
             states = view.state(environment, observation)
-        if found.kind != VECTOR.name:
+        if not found.state_kind.named_fields:
             raise InputError(f"task {self.name}: {len(self.fields)} fields, and states are no vectors; expected none")
         if np.shape(states) != (len(self.fields),):
             raise InputError(

@@ -34,6 +34,7 @@ EXCEPTIONS: dict[str, str] = {
     "rl/matching.py": "the layouts of MuJoCo's bodies are told by the width of vectors",
     "propose/goals.py": "numbers of states in an answer",
     "rl/episodes.py": "observations of policies, and no states",
+    "tasks/environment.py": "observations before a view makes states of them",
     "rl/horizon.py": "observations of policies, which are vectors or not, and no states",
     "demos/npz/source.py": "arrays of an archive, before the kind is known",
     "demos/foreign": "arrays of other programs, before the kind is known",

@@ -42,8 +42,7 @@ def test_a_method_runs_whole_without_a_model(name: str, task: Path, tmp_path: Pa
     assert main(["fit", "--method", name, "--task", str(task), *SMALL[name], "--out", str(folder)]) == 0
     err = capsys.readouterr().err
     assert "tests.tasks.scores:length" in err  # the terminal names the code of the task
-    assert "best score" in err
-    assert "best evaluation " in err
+    assert "best evaluation " in err or name in ("random", "map-elites")  # these tell of every tenth program or so
     assert "A reward designed for a task" in (folder / "reward.py").read_text()
     programs, best = stored(folder)
     assert len(programs) >= 2
@@ -54,6 +53,12 @@ def test_a_method_runs_whole_without_a_model(name: str, task: Path, tmp_path: Pa
     assert "Components" in page
     assert "Training" in page
     assert "<h1>Reward for task pole</h1>" in page
+    for fact in (
+        "CartPole-v1",
+        "tests.tasks.scores:length (steps until the pole falls)",
+        "1 of 128 steps for each pro",
+    ):
+        assert fact in page
     for absent in ("label rule", "log pi", "States are not all shown", "<caption>Data"):
         assert absent not in page
     assert panels_in(page) == PANELS.get(name, [])
