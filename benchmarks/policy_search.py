@@ -8,6 +8,7 @@
     python benchmarks/policy_search.py table --task reacher             # with --ablations, beside the whole searches
     python benchmarks/policy_search.py remarks --task reacher           # spreads, and winners beside rewards by hand
     python benchmarks/policy_search.py depths --task snake              # scores of FORGE's programs by depth
+    python benchmarks/policy_search.py early --task snake               # what early evaluations tell, by runs in --out
     python benchmarks/policy_search.py overhead --task reacher --programs 80
 
 The writer is the same for all searches: the one without a model. Recorded runs of a large model are replayed with their
@@ -39,6 +40,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from policy_searches.early import early
 from policy_searches.results import (
     BY_HAND,
     BY_MODEL,
@@ -70,6 +72,7 @@ from grace_irl.tasks.training import TRAININGS, job, result_of
 from grace_irl.work import LocalExecutor
 
 RECORDINGS = Path(__file__).resolve().parent.parent / "tests" / "recordings" / "large_model_policies"
+VERBS = ("references", "search", "recorded", "table", "remarks", "depths", "early", "overhead")
 FRESH = tuple(range(9001, 9006))
 """Seeds of fresh trainings."""
 ROOM = 10
@@ -145,7 +148,7 @@ def settings(name: str, programs: int) -> Sequence[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("verb", choices=("references", "search", "recorded", "table", "remarks", "depths", "overhead"))
+    parser.add_argument("verb", choices=VERBS)
     parser.add_argument("--task", default="reacher", help="name or file of the task (default reacher)")
     parser.add_argument("--seeds", type=int, default=3, help="search seeds (default 3)")
     parser.add_argument("--methods", default=",".join(NAMES), help="searches, by comma (default all)")
@@ -188,6 +191,8 @@ def main() -> None:
                 print(f"  opinions and scores of {len(judged)} programs: {rank.statistic:+.2f}, p = {rank.pvalue:.2f}")
     elif options.verb == "remarks":
         print(remarks(task, names, options.programs))
+    elif options.verb == "early":
+        print(early(place))
     elif options.verb == "depths":
         runs = finished(task, options.programs).values()
         print(depths([each.depths for each in runs if each.search == "forge" and each.depths]))
