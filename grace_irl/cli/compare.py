@@ -147,7 +147,8 @@ def compare(
                         "or --task for methods that need none"
                     )
                 said = words(fit, config, sets, flags)
-                settings = Settings(comparison_of({**own, "searches": more, "given": tuple(sorted(said))}), fit)
+                keys = said.keys() | {*map(key_of, sets)} | {key for key, value in flags.items() if value is not None}
+                settings = Settings(comparison_of({**own, "searches": more, "given": tuple(sorted(keys))}), fit)
                 said |= {key_of(each): f"--set {key_of(each)}" for each in more}
                 require_effect_on_searches(settings, said)
                 with nullcontext(out) if out is not None else reserved(lambda: dated("comparisons")) as folder:

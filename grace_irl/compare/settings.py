@@ -404,8 +404,6 @@ def authorised_settings(
     if comparison.reward:  # Use the copy in the folder.
         comparison = comparison.model_copy(update={"reward": str((folder / "reward.py").absolute())})
     fit = authorised(settings.fit, str(folder), kept, sets, flags)
-    said = {*map(key_of, sets), *(key for key, value in flags.items() if value is not None)}
-    comparison = comparison.model_copy(update={"given": tuple(sorted(said.union(comparison.given)))})
     return Settings(comparison, resolve(sets=sets, flags=flags, base=fit))
 
 

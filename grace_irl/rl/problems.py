@@ -48,8 +48,8 @@ def make_problem(
         horizon: steps of every episode, if all episodes have the same length (`grace_irl.rl.horizon`); 0 if episodes
             keep their own lengths.
         watches: number of calls of a method's callback (`Watch`) during training, but at most one for each rollout.
-        keeps: environment steps after which a method keeps a copy of its policy. Numbers within the first rollout are
-            left out, because no learner has updated its policy there.
+        keeps: environment steps after which a method keeps a copy of its policy. Numbers within the first rollout
+            become the end of it, because no learner has updated its policy before.
         device: torch device; "auto" is a GPU if there is one and the observer's networks gain from it.
         log: folder for the methods' logs; None: no logs.
 
@@ -79,7 +79,7 @@ def make_problem(
         gamma=settings.gamma,
         norm_reward=settings.norm_reward,
         watches=max(1, min(watches, steps // settings.rollout)),
-        keeps=tuple(each for each in keeps if each >= settings.rollout),
+        keeps=tuple(dict.fromkeys(max(each, settings.rollout) for each in keeps if steps > settings.rollout)),
         horizon=horizon,
         log=log,
     )

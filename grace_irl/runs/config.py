@@ -199,8 +199,8 @@ def resolve(
     """
     sets = tuple(sets)
     tree: dict[str, Any] = {} if base is None else base.model_dump()
-    if file is not None:
-        _merge(tree, read_toml(file, "a TOML file of settings, such as a run's config.toml"))
+    written = {} if file is None else read_toml(file, "a TOML file of settings, such as a run's config.toml")
+    _merge(tree, written)
     wrote = tree.get("method")
     for text in sets:
         key, found, value = text.partition("=")
@@ -215,17 +215,21 @@ def resolve(
     foreign = _foreign(tree, name, wrote) if isinstance(name, str) else set()
     if base is not None and base.method != name and isinstance(name, str):
         known = settings_of(name)
-        foreign |= {
-            key
-            for key, value in flat(base).items()
-            if "." in key and key not in known and tree[key.partition(".")[0]][key.partition(".")[2]] == value
-        }
+        foreign |= {key for key in flat(base) if "." in key and key not in known and not _names(written, key)}
     for key in foreign - said_keys:
         section, _, field = key.partition(".")
+        if not isinstance(tree.get(section), dict):
+            continue  # an invalid value, which `validated` refuses
         del tree[section][field]
         if not tree[section]:
             del tree[section]
     return _at_home(validated(tree))
+
+
+def _names(tree: Mapping[str, Any], key: str) -> bool:
+    """Whether nested mappings have a value for `section.key`."""
+    section, _, field = key.partition(".")
+    return isinstance(tree.get(section), dict) and field in tree[section]
 
 
 def flat(config: BaseModel) -> dict[str, object]:

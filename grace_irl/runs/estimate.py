@@ -219,8 +219,11 @@ def _without_model(config: Config, course: Course) -> Estimate:
         typical=usual,
         most=longest,
         caps=_caps(config.stop, usual, longest, 1),
-        assumptions=(),
-        notes=(f"no model is asked: no tokens, no cost; {_trainings(config, typical)}",),
+        assumptions=(f"typical: {course.typically}", f"at most: {course.at_most}"),
+        notes=(
+            f"no model is asked: no tokens, no cost; {_trainings(config, typical)}",
+            *((f"at most {_trainings(config, most)}",) if most > typical else ()),
+        ),
         label=RuleChoice("all", "a task judges programs"),
         judged=False,
     )

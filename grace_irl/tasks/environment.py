@@ -1,14 +1,16 @@
-"""The wrapper of tasks' environments. If an environment fails, the error names the task and ends the run."""
+"""The wrappers of tasks' environments and views. If one of them fails, the error names the task and ends the run."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
 import numpy as np
 
 from grace_irl.errors import GraceError, InputError
+from grace_irl.rewards.view import StateView
 from grace_irl.rl.environments import SUCCESS
 from grace_irl.tasks.fault import fault
 
@@ -28,13 +30,16 @@ class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
     Args:
         environment: the environment.
         task: name of the task.
+
+    Attributes:
+        diverged: whether a component of the last action was `DIVERGED` or more in size.
     """
 
     def __init__(self, environment: Any, task: str) -> None:
         super().__init__(environment)
         self._task = task
         self._steps = 0
-        self._shape: tuple[int, ...] = ()
+        self.diverged = False
 
     def __getattr__(self, name: str) -> Any:
         """An attribute of the wrapped environment, for views that read it."""
@@ -49,9 +54,9 @@ class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
             InputError: the environment fails.
         """
         self._steps = 0
+        self.diverged = False
         try:
-            observation, info = super().reset(seed=seed, options=options)
-            return self._alike(observation), info
+            return super().reset(seed=seed, options=options)
         except Exception as error:
             raise self._named(error) from error
 
@@ -71,11 +76,11 @@ class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
             )
             endless.says_how_to_go_on = True  # a resumed run would fail again
             raise endless
+        self.diverged = not (np.abs(np.asarray(action, np.float64)) < DIVERGED).all()
         try:
-            observation, *rest = _sound(super().step(action))
-            return self._alike(observation), *rest
+            return _sound(super().step(action))
         except Exception as error:
-            if not (np.abs(np.asarray(action, np.float64)) < DIVERGED).all():
+            if self.diverged:
                 raise  # the policy has diverged on its reward
             raise self._named(error) from error
 
@@ -90,26 +95,80 @@ class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
         except Exception as error:
             raise self._named(error) from error
 
-    def _alike(self, observation: Any) -> Any:
-        """The observation. If it and the first one are vectors, both have the same length.
+    def _named(self, error: Exception) -> GraceError:
+        return _named(self._task, error)
+
+
+class TaskView:
+    """The view of a task's environment (`StateView`), with the checks of `TaskEnvironment`.
+
+    If the states are vectors, all of them have the length of the first one.
+
+    Args:
+        view: the view.
+        environment: the environment. If its policy has diverged, errors of the view pass through.
+        task: name of the task.
+    """
+
+    def __init__(self, view: StateView, environment: TaskEnvironment, task: str) -> None:
+        self._view, self._environment, self._task = view, environment, task
+        self._shape: tuple[int, ...] = ()
+
+    def __getattr__(self, name: str) -> Any:
+        """An attribute of the view, such as the names of the states' possible kinds."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._view, name)
+
+    def state(self, environment: Any, observation: Any) -> Any:
+        """See `StateView`.
 
         Raises:
-            ValueError: a vector of another length.
+            InputError: the view fails, or the state is a vector of another length than the first one.
         """
-        shape = np.shape(observation) if isinstance(observation, np.ndarray) else ()
+        return self._checked(lambda: self._alike(self._view.state(environment, observation)))
+
+    def instruction(self, environment: Any) -> str:
+        """See `StateView`.
+
+        Raises:
+            InputError: the view fails.
+        """
+        return str(self._checked(lambda: self._view.instruction(environment)))
+
+    def success(self, terminated: bool, reward: float) -> bool:
+        """See `StateView`.
+
+        Raises:
+            InputError: the view fails.
+        """
+        return bool(self._checked(lambda: self._view.success(terminated, reward)))
+
+    def _checked(self, call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except Exception as error:
+            if self._environment.diverged:
+                raise
+            raise _named(self._task, error) from error
+
+    def _alike(self, state: Any) -> Any:
+        shape = np.shape(state) if isinstance(state, np.ndarray) else ()
         if len(shape) == 1:
             self._shape = self._shape or shape
             if shape != self._shape:
-                raise ValueError(f"an observation of {shape[0]} numbers, and the first one has {self._shape[0]}")
-        return observation
+                raise ValueError(f"a state of {shape[0]} numbers, and the first one has {self._shape[0]}")
+        return state
 
-    def _named(self, error: Exception) -> GraceError:
-        if isinstance(error, GraceError):
-            return error
-        return InputError(
-            f"task {self._task}: its environment fails: {fault(error)}; expected one that plays whole episodes (after "
-            "a change of its code, begin a new run)"
-        )
+
+def _named(task: str, error: Exception) -> GraceError:
+    """The error of an environment or a view, with the name of the task."""
+    if isinstance(error, GraceError):
+        return error
+    return InputError(
+        f"task {task}: its environment fails: {fault(error)}; expected one that plays whole episodes (after a change "
+        "of its code, begin a new run)"
+    )
 
 
 def _sound(step: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:

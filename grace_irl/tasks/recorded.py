@@ -31,6 +31,8 @@ LONGEST = 2_000
 """Maximum length of the message of a recorded failure, in characters."""
 _PROGRAM = re.compile(r"[0-9a-f]{16}")
 _NAME = re.compile(rf"({SHORT}|{FULL})-[0-9]{{1,9}}")
+CODE = "code"
+"""Part of a task's content with digests of the Python files that the task names."""
 MODULES = "modules"
 """Part of a task's content with digests of the modules that the task names; missing if the task names no module."""
 WORDS = ("name", "text", "scored", "shows_score")
@@ -161,7 +163,13 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     Older versions stored no digests of modules (`MODULES`). If `before` has no such digests, modules are not compared.
     """
     names = before.keys() | now.keys() - ({MODULES} if MODULES not in before else set())
-    return sorted(name for name in names if before.get(name) != now.get(name))
+    return sorted(name for name in names if _part(before, name) != _part(now, name))
+
+
+def _part(content: Mapping[str, Any], name: str) -> Any:
+    """A part of a task. Older versions stored the digests of Python files in the order of their paths."""
+    found = content.get(name)
+    return sorted(map(str, found)) if name == CODE and isinstance(found, list) else found
 
 
 def portable(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from grace_irl.rl.evaluation import Rollout
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
 from grace_irl.settings import problem_of
 from grace_irl.tasks.fault import fault
-from grace_irl.tasks.recorded import MODULES, portable
+from grace_irl.tasks.recorded import CODE, MODULES, portable
 from grace_irl.toml import read_toml
 
 Score = Callable[[Rollout], float]
@@ -133,7 +133,7 @@ class Task:
         Raises:
             InputError: the environment cannot be made.
         """
-        from grace_irl.tasks.environment import TaskEnvironment
+        from grace_irl.tasks.environment import TaskEnvironment, TaskView
 
         beside = f" with [options] {dict(self.options)}" if self.options else ""
         expected = f"an environment{', and [options] that it takes' if beside else ''}"
@@ -149,7 +149,8 @@ class Task:
             raise InputError(
                 f"task {self.name}: {self.env}{beside} cannot be made: {fault(error)}; expected {expected}"
             ) from error
-        return TaskEnvironment(environment, self.name), view
+        wrapped = TaskEnvironment(environment, self.name)
+        return wrapped, TaskView(view, wrapped, self.name)
 
     @cached_property
     def metadata(self) -> Metadata:
@@ -240,9 +241,9 @@ class Task:
 
     @property
     def code(self) -> dict[str, str]:
-        """SHA-256 of each Python file that the task names, by path. The file of the environment comes first."""
-        paths = dict.fromkeys(name.rpartition(":")[0] for name in (self.env, self.score) if ".py:" in name)
-        return {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in paths}
+        """SHA-256 of each Python file that the task names, by path."""
+        paths = {name.rpartition(":")[0] for name in (self.env, self.score) if ".py:" in name}
+        return {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in sorted(paths)}
 
     @property
     def modules(self) -> dict[str, str]:
@@ -258,7 +259,7 @@ class Task:
     @property
     def content(self) -> str:
         """The task as JSON, with digests of the Python files and modules that it names."""
-        code: dict[str, Any] = {"code": [*self.code.values()]}
+        code: dict[str, Any] = {CODE: sorted(self.code.values())}  # whatever the names of the folders
         code |= {MODULES: self.modules} if self.modules else {}
         return json.dumps({**asdict(self), **code}, indent=1, sort_keys=True) + "\n"
 

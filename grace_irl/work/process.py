@@ -110,18 +110,24 @@ class JobProcess:
             The exit code; -N if signal N ended the process.
         """
         if not self._ended:
-            killer = threading.Thread(target=self._kill, name="end of a job")
+            errors: list[Exception] = []
+            killer = threading.Thread(target=self._kill, args=(errors,), name="end of a job")
             try:
                 killer.start()
             except RuntimeError:  # the interpreter ends, and starts no thread
-                self._kill()
+                self._kill(errors)
             else:
                 killer.join()
+            if errors:
+                raise errors[0]
         return self._process.wait()
 
-    def _kill(self) -> None:
+    def _kill(self, errors: list[Exception]) -> None:
+        """Kill the process and its descendants, once. Add an error that keeps descendants from being found."""
         with self._lock:
-            if not self._ended:
+            if self._ended:
+                return
+            try:
                 # The process is not reaped yet, so its id belongs to no other process. After SIGSTOP it starts no more
                 # children. As a subreaper, it is also the parent of orphaned descendants, so the loop finds them.
                 if not self._process.gone():
@@ -130,6 +136,9 @@ class JobProcess:
                         for child in children:
                             _signal(child, signal.SIGKILL)
                         time.sleep(0.001)
+            except Exception as error:  # such as a full table of open files
+                errors.append(error)
+            finally:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(self._process.pid, signal.SIGKILL)
                 _signal(self._process.pid, signal.SIGKILL)  # `killpg` misses a process without its own session yet

@@ -189,14 +189,19 @@ def test_every_search_has_the_stop_rules_that_it_has_alone(task: Path, tmp_path:
         (["--set", "stop.plateau=15"], (15, 15, 15)),
         (["--set", "stop.plateau=7"], (7, 7, 7)),
         (["--set", "stop.plateau=none"], (None, None, None)),
+        (["--set", "method=random", "--set", "stop.plateau=none"], (None, None, None)),
+        (["--set", "method=random"], (15, 15, None)),
     ):
         folder = tmp_path / f"out{len(list(tmp_path.iterdir()))}"
         command = ["compare", "--task", str(task), "--methods", "random,map-elites", *QUICK, *words]
         assert main([*command, "--out", str(folder)]) == 1
         found = read_settings(folder)
-        assert tuple(found.search(name).stop.plateau for name in ("grace", "map-elites", "random")) == plateaus
+        known = tuple(found.search(name).stop.plateau for name in ("grace", "map-elites", "random"))
+        assert known[found.fit.method == "random" :] == plateaus[found.fit.method == "random" :]  # `fit` is grace's
     assert main(["compare", "--resume", str(folder), "--methods", "eureka", "--set", "eureka.samples=16"]) == 1
     assert read_settings(folder).search("eureka").stop.plateau is None
+    assert main(["compare", "--resume", str(folder), "--set", "stop.plateau=none"]) == 1  # as it began
+    assert read_settings(folder).search("map-elites").stop.plateau == 15
 
 
 def test_settings_go_to_the_searches_that_have_them() -> None:

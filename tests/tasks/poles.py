@@ -29,7 +29,7 @@ PROGRAM = """class Reward:
         return {{"up": self.up}}
 """
 SMALL = {
-    "random": ["--programs", "3"],
+    "random": ["--programs", "6"],
     "eureka": ["--rounds", "2", "--round-programs", "2"],
     "revolve": ["--programs", "5", "--islands", "1", "--island-programs", "4"],
     "rf-agent": ["--programs", "9", "--first-programs", "2", "--actions", "1,1,1,1,1"],

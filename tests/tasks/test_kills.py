@@ -26,14 +26,14 @@ COMMAND = [sys.executable, "-m", "grace_irl", "fit"]
 def test_killed_at_random_moments_it_ends_the_same(name: str, task: Path, tmp_path: Path) -> None:
     """The same tree, pool, islands or archive: requests with parents, programs with scores, fates, and the winner.
 
-    The run that is not killed trains one policy at a time, the other one up to three, which end in any order.
+    The run that is not killed trains one policy at a time, the other one two at once, which end in any order.
     """
-    arguments = ["--method", name, "--task", str(task), *SMALL[name], "--trainings", "3"]
+    arguments = ["--method", name, "--task", str(task), *SMALL[name], "--trainings", "2"]
     whole, folder = tmp_path / "whole", tmp_path / "killed"
     assert main(["fit", *arguments[:-1], "1", "--out", str(whole)]) == 0
     count, chance = results(whole), random.Random(name)
     kills = 0
-    for least in sorted(chance.sample(range(1, count), 2)):
+    for least in sorted(chance.sample(range(1, count - 1), 2)):  # the last two trainings may end together
         kills += killed(folder, arguments, least, chance.uniform(0.0, 0.3)) and least <= results(folder) < count
     process = subprocess.Popen([*COMMAND, *words(folder, arguments)], stderr=subprocess.DEVNULL)
     assert process.wait(timeout=300) == 0

@@ -57,8 +57,14 @@ def test_another_method_may_take_the_recorded_answers(tmp_path: Path) -> None:
     )
     assert (run.best.program.id, run.programs) == (known["winner"], known["programs"])
     assert any("searches otherwise" in line and "method was 'eureka' and is 'random'" in line for line in told)
+    for text in ("eureka.rounds=2", "eureka.rounds=3", "eureka=3"):
+        with pytest.raises(InputError, match="'eureka' has no effect with method 'random'"):
+            grace_irl.fit(replay=recording, task="reacher", method="random", sets=[text], out=tmp_path / "x")
+    (tmp_path / "own.toml").write_text("[eureka]\nrounds = 3\n")  # what the recorded run had
     with pytest.raises(InputError, match="'eureka' has no effect with method 'random'"):
-        grace_irl.fit(replay=recording, task="reacher", method="random", sets=["eureka.rounds=2"], out=tmp_path / "x")
+        grace_irl.fit(
+            replay=recording, task="reacher", method="random", config=tmp_path / "own.toml", out=tmp_path / "x"
+        )
 
 
 def test_every_recording_has_its_result() -> None:

@@ -199,6 +199,7 @@ def test_an_estimate_counts_the_trainings(programs: int, task: Path, capsys: Cap
     assert main([*words[:-2], "--train-seeds", "2", "--estimate"]) == 0  # no model to ask: what is left are trainings
     printed = capsys.readouterr().out
     assert f"- no model is asked: no tokens, no cost; {trained}\n" in printed
+    assert "- typical: " in printed
     assert printed.startswith("proposer synthesis\n")
     assert "calls" not in printed
 
@@ -335,6 +336,7 @@ def test_forge_ends_early_if_deeper_programs_bring_nothing(task: Path, tmp_path:
 @pytest.mark.slow
 @pytest.mark.parametrize("trainings", [1, 2])
 def test_trainings_at_once_are_as_many_as_asked(trainings: int, task: Path, tmp_path: Path) -> None:
+    task.write_text(TASK.replace("steps = 128", "steps = 4096"))  # some seconds: the second one begins in this time
     run = grace_irl.fit(method="random", programs=2, task=task, workers=1, trainings=trainings, out=tmp_path / "run")
     begun = [path.stat().st_mtime for path in run.folder.glob("trainings/*/*/log.txt")]
     ended = [path.stat().st_mtime for path in run.folder.glob("trainings/*/*/result.json")]

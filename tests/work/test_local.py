@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import _thread
+import contextlib
+import errno
 import json
 import os
 import signal
@@ -78,6 +80,25 @@ def test_a_further_ctrl_c_leaves_no_stopped_process(tmp_path: Path, monkeypatch:
     with pytest.raises(KeyboardInterrupt):
         process.end()
     until(lambda: not any(map(there, numbers)))
+
+
+def test_a_process_ends_even_if_its_descendants_cannot_be_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pids = tmp_path / "pids"
+    process = JobProcess(Job(f"{TASKS}:begin_and_stay", {"out": str(pids)}))
+    until(pids.exists)
+
+    def fails(_: int) -> list[int]:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    monkeypatch.setattr("grace_irl.work.process.descendants", fails)
+    with pytest.raises(OSError, match="too many open files"):
+        process.end()
+    assert process.end() == -signal.SIGKILL
+    for each in map(int, pids.read_text().split()):  # what it had begun in other sessions is left
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)
 
 
 def test_a_task_is_imported_neither_from_the_current_directory_nor_by_a_log_s_name(
