@@ -105,6 +105,9 @@ def markdown(
     task = f"; task {Path(comparison.task).stem}" if comparison.task else ""
     played = {one.steps for each in results for one in each.outcomes if one.steps and not one.transfer}
     whole = f" ({played.pop():,} in whole rollouts)" if len(played) == 1 and played != {comparison.steps} else ""
+    kept = max((len(one.favourite.paid) for each in results for one in each.outcomes if one.favourite), default=0)
+    kept = kept or len(settings.keeps()) + 1
+    policies = "one policy, which plays" if kept == 1 else f"{kept} policies, which play"
     lines = [
         f"Environment steps of each run: {comparison.steps:,}{whole}{task}; seeds: {comparison.seeds}; {draws}; "
         f"episodes of evaluation: {comparison.episodes}; {form}{expansion}.",
@@ -114,7 +117,7 @@ def markdown(
             if comparison.label_reason and fit.data.label
             else []
         ),
-        f"Cells: {_said(KEY)}. Each training keeps {len(settings.keeps()) + 1} policies, which play "
+        f"Cells: {_said(KEY)}. Each training keeps {policies} "
         f"{comparison.choice_episodes} episodes each. The favourite has the highest mean return of the recovered "
         "reward, for ppo-true of the true reward; a method without a reward has its last policy. These episodes make "
         "the column 'steps to choose', and are no steps of training.",

@@ -72,6 +72,7 @@ def test_searches_and_the_true_reward_without_demonstrations(task: Path, tmp_pat
     assert re.search(r"^- random actions score \d+\.\d+ \(mean of 100 episodes\)$", table, re.MULTILINE)
     assert "| random ahead of | common seeds | score, last policies | score, favourites |" in table
     assert "; episodes as the task ends them." in table
+    assert "Each training keeps 4 policies, which play 1 episodes each." in table
     assert "## What each method used" in table
     assert "## What ran\n\n- programs by: synthesis\n- learner in CartPole-v1: PPO with n_envs 2, n_steps" in table
     assert re.search(r"^- versions: grace-irl \S+, Python .*stable-baselines3 \d", table, re.MULTILINE)
