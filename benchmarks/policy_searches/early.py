@@ -1,4 +1,4 @@
-"""What an early evaluation of a training tells about its score, from the finished trainings of searches."""
+"""Early evaluations of trainings beside their best scores, from the finished trainings of searches."""
 
 from __future__ import annotations
 
