@@ -58,7 +58,7 @@ class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
         try:
             return super().reset(seed=seed, options=options)
         except Exception as error:
-            raise self._named(error) from error
+            raise _named(self._task, error) from error
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Take one step.
@@ -82,7 +82,7 @@ class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
         except Exception as error:
             if self.diverged:
                 raise  # the policy has diverged on its reward
-            raise self._named(error) from error
+            raise _named(self._task, error) from error
 
     def close(self) -> None:
         """Close the environment.
@@ -93,10 +93,7 @@ class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
         try:
             super().close()
         except Exception as error:
-            raise self._named(error) from error
-
-    def _named(self, error: Exception) -> GraceError:
-        return _named(self._task, error)
+            raise _named(self._task, error) from error
 
 
 class TaskView:

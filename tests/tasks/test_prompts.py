@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -188,6 +189,42 @@ def test_a_model_reads_figures_of_demonstrations_beside_the_task(task: Path, tmp
     assert "debug" not in prompt
     assert "A state is a numpy array of float64 with shape (4,). Fields: state[0] x, " in prompt
     assert "action is a whole number from 0 to 1." in prompt
+
+
+@pytest.mark.slow
+def test_a_model_reads_the_instructions_of_demonstrations_of_several_tasks(task: Path, tmp_path: Path) -> None:
+    """They are one set beside the task: figures of all, and each instruction once; no task of theirs is named."""
+    prompts: list[str] = []
+
+    def answer(prompt: str) -> str:
+        prompts.append(prompt)
+        return f"```python\n{PROGRAM.format(weight=2)}```\n"
+
+    found = collect("CartPole-v1", "random", 4, "expert", 0)
+    items = tuple(
+        replace(
+            one,
+            task=f"secret-{place % 2}",
+            trajectory=replace(one.trajectory, extra_info=f"stand {'left' if place % 2 else 'right'}"),
+        )
+        for place, one in enumerate(found)
+    )
+    with ChatServer(answer=answer) as server:
+        run = grace_irl.fit(
+            demos=replace(found, items=items),
+            task=task,
+            method="random",
+            programs=1,
+            llm_url=server.url,
+            answer_format="code",
+            out=tmp_path / "run",
+        )
+    assert run.programs == 1
+    (prompt,) = prompts
+    figures = prompt.split("# Demonstrations\n")[1].split("# Your task")[0]
+    assert figures.startswith("4 expert episodes of ")
+    assert (figures.count("stand left"), figures.count("stand right")) == (1, 1)
+    assert "secret" not in prompt
 
 
 LONG = "class Reward:\n" + "    x = 1  # a long program\n" * 900
